@@ -1,0 +1,1 @@
+"""Great Expectations expectations for kgaudit verdict tables."""

@@ -1,0 +1,1 @@
+"""kgaudit finds false triples in knowledge graphs."""

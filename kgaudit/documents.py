@@ -1,0 +1,98 @@
+"""Documents, passages, and the protocol that every retriever implements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Protocol
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An entry of the corpus. `text` is what offsets point into, code point by code point, never renormalised."""
+
+    id: str
+    text: str
+    title: str = ""
+    language: str = ""
+    date: str = ""
+    url: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Content hash: sha256 over title and text."""
+        return sha256(f"{self.title}\x00{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A retrieved piece of a document: `text == document.text[start:end]`."""
+
+    document_id: str
+    start: int
+    end: int
+    text: str
+    title: str = ""
+    language: str = ""
+    date: str = ""
+    url: str = ""
+    document_digest: str = ""
+    score: float = 0.0
+
+    @property
+    def id(self) -> str:
+        """Names the passage for good: document id, document content and offsets."""
+        return sha256(f"{self.document_id}\x00{self.document_digest}\x00{self.start}\x00{self.end}".encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked of a retriever.
+
+    `text` is plain text in which no character has a meaning of its own. `names` are groups of alternative names (a group for
+    the subject, one for the object): at least one of each group is looked for, which retrievers may use to rank.
+    """
+
+    text: str
+    names: tuple[tuple[str, ...], ...] = ()
+    language: str = ""
+
+
+class Retriever(Protocol):
+    """Finds passages. Implementations are found by the entry point group `kgaudit.retrievers`."""
+
+    @property
+    def snapshot(self) -> str:
+        """Identity of what is searched: equal where every search returns the same."""
+        ...
+
+    def search(self, queries: Sequence[Query], k: int) -> list[list[Passage]]:
+        """The best `k` passages for each query, best first; ties in a fixed order. May be called from several threads.
+
+        Raises `TransientError` where trying again may help and `PermanentError` where it does not.
+        """
+        ...
+
+    def close(self) -> None:
+        """Lets go of files and connections."""
+        ...
+
+
+PASSAGE_SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("document_id", pa.string(), nullable=False),
+        pa.field("start", pa.int64(), nullable=False),
+        pa.field("end", pa.int64(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("title", pa.string(), nullable=False),
+        pa.field("language", pa.string(), nullable=False),
+        pa.field("date", pa.string(), nullable=False),
+        pa.field("url", pa.string(), nullable=False),
+        pa.field("document_digest", pa.string(), nullable=False),
+    ]
+)
+"""The passages that a run saw, each once."""

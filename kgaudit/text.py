@@ -1,0 +1,278 @@
+"""Text as written and text as compared: folding with offsets, names in text, sentences, script and language.
+
+Everything that looks for something in a document goes through `fold`, so that composed and decomposed letters, no-break spaces,
+curly quotes and case make no difference, while every offset still points into the document as it was given.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
+_QUOTES = {ord("’"): "'", ord("‘"): "'", ord("‛"): "'", ord("“"): '"', ord("”"): '"', ord("„"): '"', ord("«"): '"', ord("»"): '"'}
+_INVISIBLE = dict.fromkeys([0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, 0x00AD, *range(0x200E, 0x2010), *range(0x202A, 0x202F),
+                            *range(0x2066, 0x206A), *range(0xFE00, 0xFE10)])  # fmt: skip
+_SIMPLE = {**_DASHES, **_QUOTES}
+_WHITESPACE = re.compile(r"\s")
+_ASCII_SPACES = str.maketrans("\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f", " " * 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A text as it is compared. `starts[i]` and `ends[i]` bound the piece of the original behind `text[i]`; None: one to one."""
+
+    text: str
+    starts: tuple[int, ...] | None = None
+    ends: tuple[int, ...] | None = None
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """The span of the original behind `text[start:end]` (not empty)."""
+        if self.starts is None or self.ends is None:
+            return start, end
+        return self.starts[start], self.ends[end - 1]
+
+
+def _continues(char: str) -> bool:
+    return bool(unicodedata.combining(char)) or "\u1160" <= char <= "\u11ff"
+
+
+@lru_cache(maxsize=8192)
+def _fold_cluster(cluster: str) -> str:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", cluster).casefold()).translate(_SIMPLE)
+    return _WHITESPACE.sub(" ", folded).translate(_INVISIBLE)
+
+
+def fold(text: str) -> Folded:
+    """Folds case, composition, compatibility forms, spaces, dashes and quotes; drops invisible characters."""
+    if text.isascii():
+        return Folded(text.lower().translate(_ASCII_SPACES))
+    out: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    one_to_one = True
+    i, n = 0, len(text)
+    while i < n:
+        j = i + 1
+        while j < n and text[j] >= "\u0300" and _continues(text[j]):
+            j += 1
+        piece = _fold_cluster(text[i:j])
+        if len(piece) != 1 or j != i + 1:
+            one_to_one = False
+        for char in piece:
+            out.append(char)
+            starts.append(i)
+            ends.append(j)
+        i = j
+    return Folded("".join(out)) if one_to_one else Folded("".join(out), tuple(starts), tuple(ends))
+
+
+@lru_cache(maxsize=65536)
+def fold_name(name: str) -> str:
+    """A name as it is compared: folded, spaces collapsed."""
+    return " ".join(fold(name).text.split())
+
+
+def _stands_alone(char: str) -> bool:
+    """Whether words that begin or end with this letter are set apart by spaces or punctuation."""
+    return not (
+        "\u0e00" <= char <= "\u0eff"  # Thai, Lao
+        or "\u1000" <= char <= "\u109f"  # Burmese
+        or "\u1780" <= char <= "\u17ff"  # Khmer
+        or "\u3040" <= char <= "\u30ff"  # Kana
+        or "\u3400" <= char <= "\u9fff"  # Han
+        or "\uf900" <= char <= "\ufaff"
+        or char >= "\U00020000"
+    )
+
+
+def _is_hangul(char: str) -> bool:
+    return "\uac00" <= char <= "\ud7a3" or "\u1100" <= char <= "\u11ff" or "\u3130" <= char <= "\u318f"
+
+
+@lru_cache(maxsize=65536)
+def _name_pattern(folded: str) -> re.Pattern[str] | None:
+    if not folded:
+        return None
+    body = re.escape(folded).replace(r"\ ", " ").replace(" ", r" +")
+    first, last = folded[0], folded[-1]
+    before = r"(?<!\w)" if first.isalnum() and _stands_alone(first) else ""
+    # Korean particles are glued to the end of a name, never to its beginning.
+    after = r"(?!\w)" if last.isalnum() and _stands_alone(last) and not _is_hangul(last) else ""
+    if first.isdigit():
+        before = r"(?<!\w)(?<!\d[.,])"
+    if last.isdigit():
+        after = r"(?!\w)(?![.,]\d)"
+    return re.compile(before + body + after)
+
+
+def _is_acronym(name: str) -> bool:
+    return 2 <= len(name) <= 5 and name.isupper() and name.isalpha() and name.isascii()
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Where a name stands: offsets into the folded text, and which name it was."""
+
+    start: int
+    end: int
+    name: str
+
+
+def find_name(original: str, folded: Folded, name: str) -> Iterator[Mention]:
+    """Every place in which `name` stands as a whole, offsets into `folded.text`. Short acronyms must agree in case."""
+    key = fold_name(name)
+    # A cheap test first: most names are not in most passages.
+    head = key.split(" ", 1)[0]
+    if not key or head not in folded.text:
+        return
+    pattern = _name_pattern(key)
+    assert pattern is not None
+    for match in pattern.finditer(folded.text):
+        if _is_acronym(name):
+            start, end = folded.original(match.start(), match.end())
+            if original[start:end] != name:
+                continue
+        yield Mention(match.start(), match.end(), name)
+
+
+def find_names(original: str, folded: Folded, names: Iterable[str]) -> list[Mention]:
+    """Every mention of any of the names, in order of place; a mention inside a longer one is left out."""
+    found = sorted(
+        (mention for name in dict.fromkeys(names) for mention in find_name(original, folded, name)),
+        key=lambda mention: (mention.start, -mention.end),
+    )
+    kept: list[Mention] = []
+    for mention in found:
+        if not kept or mention.start >= kept[-1].end:
+            kept.append(mention)
+    return kept
+
+
+_ABBREVIATIONS = frozenset(
+    "mr mrs ms dr prof st jr sr vs etc inc ltd co corp llc plc dept no nos vol fig figs al eds ed rev gen col lt sgt capt cmdr "
+    "gov sen rep hon pres adm maj bros approx est ca cf e.g i.e u.s u.k u.n a.m p.m jan feb mar apr jun jul aug sep sept oct nov dec "
+    "bzw z.b d.h u.a usw nr str abs art bd ggf inkl mio mrd tel geb gest vgl ph.d b.sc m.sc d.c".split()
+)
+_BREAK = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[”’」』）]*|\n[ \t]*\n|\n(?=[ \t]*(?:[-*•‣]|\d+[.)])[ \t])|[\n\u2028\u2029]")
+_WORD_BEFORE = re.compile(r"([^\s(\[\"'“‘]+)\Z")
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Spans of the sentences, without the white space around them. A line break ends a sentence only where the line is a
+    heading, a list item or a cell: a line that ends in a lower-case word and goes on with one is wrapped prose."""
+    spans: list[tuple[int, int]] = []
+    start, n = 0, len(text)
+
+    def close(end: int) -> None:
+        nonlocal start
+        left, right = start, end
+        while left < right and text[left].isspace():
+            left += 1
+        while right > left and text[right - 1].isspace():
+            right -= 1
+        if right > left:
+            spans.append((left, right))
+        start = end
+
+    for match in _BREAK.finditer(text):
+        end = match.end()
+        mark = match.group()
+        rest = text[end : end + 40].lstrip()
+        following = rest[:1]
+        if mark in "\n\u2028\u2029":
+            before = text[max(start, match.start() - 1) : match.start()]
+            if following.islower() or (before == "," and following):
+                continue
+            close(end)
+            continue
+        if mark[0] == "." and len(mark.rstrip("\"'”’»)]")) == 1:
+            word = _WORD_BEFORE.search(text, max(start, match.start() - 30), match.start())
+            token = word.group(1).lower() if word else ""
+            if following.islower():
+                continue
+            if following and (token in _ABBREVIATIONS or (len(token) == 1 and token.isalpha() and not _is_hangul(token))):
+                continue
+            if "." in token and token.replace(".", "").isalpha() and len(token) <= 6:  # U.S.A., z.B.
+                continue
+            if token.isdigit() and len(token) <= 2 and following.isalpha() and _day_of_month(rest):
+                continue
+        elif following.islower():
+            continue
+        close(end)
+    close(n)
+    return spans
+
+
+_MONTHS = frozenset(
+    "januar jänner februar märz april mai juni juli august september oktober november dezember "
+    "january february march may june july october december".split()
+)
+
+
+def _day_of_month(rest: str) -> bool:
+    return re.split(r"\W", rest, maxsplit=1)[0].casefold() in _MONTHS
+
+
+_SCRIPTS: tuple[tuple[str, str, str], ...] = (
+    ("\u1100", "\u11ff", "ko"), ("\u3130", "\u318f", "ko"), ("\uac00", "\ud7a3", "ko"),
+    ("\u3040", "\u30ff", "ja"), ("\u3400", "\u9fff", "zh"), ("\u0400", "\u04ff", "ru"), ("\u0370", "\u03ff", "el"),
+    ("\u0590", "\u05ff", "he"), ("\u0600", "\u06ff", "ar"), ("\u0900", "\u097f", "hi"), ("\u0e00", "\u0e7f", "th"),
+)  # fmt: skip
+_FUNCTION_WORDS = {
+    "en": "the of and to in is was for on that by with as at from his her its which were are be has had it an this or not will",
+    "de": "der die das und den von zu mit ist im des dem ein eine nicht wurde auf für sich auch als bei nach hat werden am aus wird",
+    "fr": "le la les de des et du est une un dans en pour par sur que qui au aux avec il elle son sa ses été plus ne pas",
+    "es": "el la los las de del y en un una que es por con para su fue se al como más entre desde son sus",
+    "it": "il la di e del della che in un una è per con da nel al dei le gli si sono alla come dal fu",
+    "pt": "o a os as de do da e em um uma que é por com para seu sua foi no na ao dos das como mais",
+    "nl": "de het een van en in is op te dat voor met zijn door aan werd bij als ook naar uit die niet wordt",
+    "sv": "och i att en av som är på det den för med till var har ett om från vid efter under sin",
+    "pl": "i w z na do się jest nie że od po jako przez był za oraz o dla był jego",
+}
+_WORDS_BY_LANGUAGE = {language: frozenset(words.split()) for language, words in _FUNCTION_WORDS.items()}
+_TOKEN = re.compile(r"[^\W\d_]+")
+
+
+def guess_language(text: str) -> str:
+    """A two-letter code from script and function words, or "" where neither tells. Only the first 2,000 characters are read."""
+    sample = text[:2000]
+    if not sample.isascii():
+        counts: dict[str, int] = {}
+        letters = 0
+        for char in sample:
+            if char.isalpha():
+                letters += 1
+                for low, high, language in _SCRIPTS:
+                    if low <= char <= high:
+                        counts[language] = counts.get(language, 0) + 1
+                        break
+        if counts and sum(counts.values()) * 3 > letters:
+            if counts.get("ja") and counts.get("zh"):
+                return "ja"
+            return max(sorted(counts), key=lambda language: counts[language])
+    words = [word.casefold() for word in _TOKEN.findall(sample)]
+    scores = {language: sum(word in known for word in words) for language, known in _WORDS_BY_LANGUAGE.items()}
+    best = max(sorted(scores), key=lambda language: scores[language])
+    return best if scores[best] >= max(2, len(words) // 12) else ""
+
+
+_HIDDEN = {
+    **{code: f"[U+{code:04X}]" for code in (*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C)},
+    **{code: f"[U+{code:04X}]" for code in (*range(0x00, 0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0))},
+    0xFEFF: "[U+FEFF]",
+}
+
+
+def visible(text: str) -> str:
+    """The text with control and direction characters as visible marks, for terminals and pages. Data files keep the original."""
+    return text.translate(_HIDDEN)
+
+
+def one_line(text: str, width: int = 0) -> str:
+    """`visible` on one line, cut to `width` characters where that is given."""
+    line = " ".join(visible(text.replace("\r", " ").replace("\n", " ").replace("\t", " ")).split())
+    return line if not width or len(line) <= width else line[: width - 1] + "…"

@@ -1,0 +1,1 @@
+"""Retrievers for kgaudit: each implements `kgaudit.documents.Retriever`."""
