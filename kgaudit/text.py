@@ -36,6 +36,13 @@ class Folded:
         return self.starts[start], self.ends[end - 1]
 
 
+# Blocks that hold combining marks or the vowels and tails of Hangul in pieces; most texts have none of them.
+_MAY_CONTINUE = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u0590-\u0dff\u0e30-\u0e4f\u0eb0-\u0ecf\u0f00-\u109f\u1160-\u11ff\u135d-\u135f\u1700-\u1cff"
+    "\u1dc0-\u1dff\u20d0-\u20ff\u2cef-\u2dff\u302a-\u302f\u3099\u309a\ua66f-\uabff\ufb1e\ufe20-\ufe2f\U00010000-\U0001efff]"
+)
+
+
 def _continues(char: str) -> bool:
     return bool(unicodedata.combining(char)) or "\u1160" <= char <= "\u11ff"
 
@@ -70,10 +77,19 @@ def fold(text: str) -> Folded:
     return Folded("".join(out)) if one_to_one else Folded("".join(out), tuple(starts), tuple(ends))
 
 
+def fold_text(text: str) -> str:
+    """`fold(text).text`, without the offsets and faster."""
+    if text.isascii():
+        return text.lower().translate(_ASCII_SPACES)
+    if _MAY_CONTINUE.search(text):
+        return fold(text).text
+    return "".join(map(_fold_cluster, text))
+
+
 @lru_cache(maxsize=65536)
 def fold_name(name: str) -> str:
     """A name as it is compared: folded, spaces collapsed."""
-    return " ".join(fold(name).text.split())
+    return " ".join(fold_text(name).split())
 
 
 def _stands_alone(char: str) -> bool:

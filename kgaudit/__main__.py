@@ -1,0 +1,5 @@
+"""`python -m kgaudit`."""
+
+from kgaudit.cli import main
+
+main()

@@ -1,0 +1,33 @@
+"""What a policy may do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgaudit.documents import Query
+from kgaudit.verdicts import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SearchDocuments:
+    """Search the documents. `combination` names what the query is built from, e.g. `s+o` or `s+p, inverse`."""
+
+    query: Query
+    combination: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A verdict without retrieval."""
+
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Conclude:
+    """A verdict from what was retrieved."""
+
+    verdict: Verdict
+
+
+Action = SearchDocuments | Answer | Conclude

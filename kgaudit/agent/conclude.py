@@ -1,0 +1,90 @@
+"""From a weighing to a verdict: thresholds, verbatim evidence, and the reason in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kgaudit.documents import Passage
+from kgaudit.models.judge import Weighing
+from kgaudit.verdicts import EvidenceSpan, Stance, StanceName, Verdict, VerdictName
+
+SUPPORTED_FROM = 0.5
+REFUTED_FROM = 0.5
+MAX_SPANS = 3
+
+
+def decide(weighing: Weighing) -> VerdictName:
+    """Supported or refuted where the calibrated probability reaches its threshold, else not enough evidence."""
+    if weighing.p_supported >= SUPPORTED_FROM and weighing.p_supported >= weighing.p_refuted:
+        return "supported"
+    return "refuted" if weighing.p_refuted >= REFUTED_FROM else "not_enough_evidence"
+
+
+def confidence(name: VerdictName, weighing: Weighing) -> float:
+    """The probability of the verdict given."""
+    if name == "supported":
+        return weighing.p_supported
+    if name == "refuted":
+        return weighing.p_refuted
+    return 1.0 - max(weighing.p_supported, weighing.p_refuted)
+
+
+def evidence(
+    passages: Sequence[Passage], stances: Sequence[Stance], deciding: Sequence[int], stance: StanceName
+) -> tuple[EvidenceSpan, ...]:
+    """Verbatim spans from the deciding passages, the strongest first; the same words of one document are quoted once."""
+    spans: list[EvidenceSpan] = []
+    for index in deciding:
+        passage, judged = passages[index], stances[index]
+        start, end = (judged.start, judged.end) if judged.end > judged.start else (0, len(passage.text))
+        first, last = passage.start + start, passage.start + end
+        if any(span.document_id == passage.document_id and span.start < last and first < span.end for span in spans):
+            continue
+        score = judged.supports if stance == "supports" else judged.refutes
+        spans.append(EvidenceSpan(passage.document_id, first, last, passage.text[start:end], stance, score, passage.id))
+        if len(spans) == MAX_SPANS:
+            break
+    return tuple(spans)
+
+
+def verdict_from(
+    weighing: Weighing,
+    passages: Sequence[Passage],
+    stances: Sequence[Stance],
+    *,
+    reasons: dict[VerdictName, str],
+    route: str = "retrieval",
+    statement: str | None = None,
+) -> Verdict:
+    """The verdict that a weighing gives; `reasons` hold a sentence for each verdict that needs its own."""
+    name = decide(weighing)
+    stance: StanceName = "supports" if name == "supported" else "refutes"
+    deciding = weighing.deciding if name != "not_enough_evidence" else ()
+    spans = evidence(passages, stances, deciding, stance)
+    if name != "not_enough_evidence" and not spans:
+        name = "not_enough_evidence"  # a verdict that can quote nothing is none
+    return Verdict(
+        verdict=name,
+        reason=reasons.get(name) or _reason(name, spans, passages, stances, weighing),
+        route=route,
+        p_supported=weighing.p_supported,
+        confidence=confidence(name, weighing),
+        evidence=spans,
+        statement=statement,
+    )
+
+
+def _reason(
+    name: VerdictName,
+    spans: Sequence[EvidenceSpan],
+    passages: Sequence[Passage],
+    stances: Sequence[Stance],
+    weighing: Weighing,
+) -> str:
+    if name == "not_enough_evidence":
+        return "the documents name both, but no passage states the relation"
+    documents = list(dict.fromkeys(span.document_id for span in spans))
+    others = f" and {len(documents) - 1} more" if len(documents) > 1 else ""
+    note = stances[weighing.deciding[0]].note
+    verb = "states it" if name == "supported" else "contradicts it"
+    return f"document {documents[0]}{others} {verb}" + (f" ({note})" if note else "")

@@ -1,0 +1,157 @@
+"""The agent loop: a policy looks at the state and acts, the environment carries it out, the trajectory grows, a limit ends it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kgaudit.agent.actions import Action, Answer, Conclude, SearchDocuments
+from kgaudit.claims import Claim
+from kgaudit.documents import Passage, Query
+from kgaudit.models.judge import Weighing
+from kgaudit.verdicts import Stance, Step, Trajectory, Verdict
+
+MAX_SEARCHES = 8
+TOP_K = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A search and what came back, best first."""
+
+    search: SearchDocuments
+    passages: tuple[Passage, ...]
+
+
+@dataclass(slots=True)
+class State:
+    """What a policy may look at: the claim, what was asked, what came back and how it was judged."""
+
+    claim: Claim
+    observations: list[Observation] = field(default_factory=list)
+    passages: dict[str, Passage] = field(default_factory=dict)
+    stances: dict[str, Stance] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    judged_pairs: int = 0
+    memo: dict[str, str] = field(default_factory=dict)  # a policy's own notes on this claim
+
+    def was_asked(self, query: Query) -> bool:
+        """Whether the same text was searched before, whatever its case and spacing."""
+        text = _normal(query.text)
+        return any(_normal(observation.search.query.text) == text for observation in self.observations)
+
+    @property
+    def searches_left(self) -> int:
+        """How many searches are still allowed."""
+        return MAX_SEARCHES - len(self.observations)
+
+    def judged(self) -> tuple[list[Passage], list[Stance]]:
+        """The passages that were judged and their stances, in the order in which they were found."""
+        found = [(self.passages[key], stance) for key, stance in self.stances.items()]
+        return [passage for passage, _ in found], [stance for _, stance in found]
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+class Environment(Protocol):
+    """What the loop and the policies act through."""
+
+    async def search(self, query: Query, k: int) -> list[Passage]:
+        """The best passages."""
+        ...
+
+    async def judge(self, pairs: Sequence[tuple[Claim, Passage]]) -> list[Stance]:
+        """The stances of passages on claims."""
+        ...
+
+    def weigh(self, claim: Claim, passages: Sequence[Passage], stances: Sequence[Stance]) -> Weighing:
+        """Many stances to one weighing."""
+        ...
+
+
+class Policy(Protocol):
+    """Decides what to do next. Found by the entry point group `kgaudit.policies`."""
+
+    @property
+    def name(self) -> str:
+        """The name on the command line."""
+        ...
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """All that decides what the policy does, for the run's spec."""
+        ...
+
+    async def act(self, state: State, environment: Environment) -> Action:
+        """The next action. Called until it answers or concludes."""
+        ...
+
+    async def assess(self, state: State, found: Sequence[Passage], environment: Environment) -> list[Stance]:
+        """How the passages that a search brought for the first time bear on the claim."""
+        ...
+
+
+async def verify(claim: Claim, policy: Policy, environment: Environment) -> tuple[Trajectory, tuple[Passage, ...]]:
+    """Runs one policy on one claim to its verdict; returns the trajectory and every passage that was seen."""
+    begun = time.monotonic()
+    state = State(claim)
+    while True:
+        step_begun = time.monotonic()
+        action = await policy.act(state, environment)
+        if not isinstance(action, SearchDocuments):
+            break
+        if not state.searches_left or state.was_asked(action.query):
+            raise AssertionError(f"policy {policy.name} searched past its limit or twice for {action.query.text!r}")
+        found = await environment.search(action.query, TOP_K)
+        await _take_in(state, action, found, policy, environment, step_begun)
+    state.steps.append(_closing_step(action, time.monotonic() - step_begun))
+    trajectory = Trajectory(
+        key=claim.key,
+        policy=policy.name,
+        steps=tuple(state.steps),
+        verdict=action.verdict,
+        searches=len(state.observations),
+        judged_pairs=state.judged_pairs,
+        seconds=time.monotonic() - begun,
+    )
+    return trajectory, tuple(state.passages.values())
+
+
+async def _take_in(
+    state: State, action: SearchDocuments, found: list[Passage], policy: Policy, environment: Environment, begun: float
+) -> None:
+    state.observations.append(Observation(action, tuple(found)))
+    new = [passage for passage in found if passage.id not in state.passages]
+    state.passages.update((passage.id, passage) for passage in new)
+    stances = await policy.assess(state, new, environment)
+    judged = [(passage.id, stance) for passage, stance in zip(new, stances, strict=True)]
+    state.stances.update(judged)
+    state.judged_pairs += len(judged)
+    state.steps.append(
+        Step(
+            action="search_documents",
+            query=action.query.text,
+            combination=action.combination,
+            passages=tuple(passage.id for passage in found),
+            stances=tuple(judged),
+            seconds=time.monotonic() - begun,
+        )
+    )
+
+
+def _closing_step(action: Answer | Conclude, seconds: float) -> Step:
+    return Step(
+        action="answer" if isinstance(action, Answer) else "conclude",
+        note=f"{action.verdict.verdict}: {action.verdict.reason}",
+        seconds=seconds,
+    )
+
+
+def not_judged(claim: Claim, policy: str, reason: str, seconds: float = 0.0) -> Trajectory:
+    """The trajectory of a claim that could not be verified: never a label."""
+    verdict = Verdict("not_judged", reason, "none")
+    return Trajectory(claim.key, policy, (Step("conclude", note=reason),), verdict, seconds=seconds)

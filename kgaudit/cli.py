@@ -1,0 +1,343 @@
+"""The command line.
+
+Exit statuses: 0 done; 1 what `--fail-on` names was found; 2 could not be done; 130 and 143 interrupted, the ledger resumes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from kgaudit.errors import Interrupted, KgauditError, UsageError, storage_error
+
+if TYPE_CHECKING:
+    from kgaudit.runs.engine import Stop
+    from kgaudit.sources.options import ColumnMapping, SourceOptions
+
+_PATH = click.Path(path_type=Path)
+
+
+def main() -> NoReturn:
+    """Entry point: errors become one message and an exit status, never a traceback."""
+    try:
+        status = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+    except KgauditError as error:
+        status = _fail(str(error), error.exit_status)
+    except click.exceptions.Exit as error:
+        status = error.exit_code
+    except click.ClickException as error:
+        error.show()
+        status = 2
+    except (KeyboardInterrupt, click.Abort):
+        status = _fail("interrupted before anything was verified", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went away: nothing to say and nobody to say it to
+        status = 0
+    except MemoryError:
+        status = _fail("out of memory. Give the process more memory, or split the input into several files", 2)
+    except OSError as error:
+        status = _fail(str(storage_error(error, str(error.filename or "this command"))), 2)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _fail(message: str, status: int) -> int:
+    from kgaudit.text import visible
+
+    click.echo(f"kgaudit: {visible(message)}", err=True)
+    return status
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="kgaudit")
+def cli() -> None:
+    """Finds false triples in knowledge graphs: verifies each against documents and quotes the evidence."""
+
+
+@cli.command()
+@click.argument("documents", nargs=-1, required=True, type=_PATH)
+@click.option(
+    "--to", required=True, type=_PATH, help="Folder of the index; an index that is there is replaced when the new one is whole."
+)
+@click.option("--strict", is_flag=True, help="Stop at the first document that cannot be read, instead of setting it aside.")
+def index(documents: tuple[Path, ...], to: Path, strict: bool) -> None:
+    """Index DOCUMENTS: JSON lines (id, text, title, language, date, url), Parquet, or folders of text, Markdown and HTML."""
+    from kgaudit_retrievers.embedded import build_index
+
+    from kgaudit.runs.progress import Progress
+
+    with Progress("indexing", "documents") as progress:
+        report = build_index(list(documents), to, strict=strict, progress=progress)
+    click.echo(f"{report.indexed:,} of {report.read:,} documents indexed in {to}: {report.passages:,} passages, "
+               f"{report.size_bytes / 1e6:,.1f} MB, {report.seconds:,.1f} s")  # fmt: skip
+    _say_ids("empty", report.empty)
+    _say_ids("repeated word for word", report.repeats)
+    if report.quarantined:
+        click.echo(f"  {report.quarantined:,} set aside: see {to / 'quarantine.jsonl'}")
+    if report.long_words:
+        click.echo(f"  {report.long_words:,} words too long to search for were left out of the search terms")
+    click.echo(f"  snapshot {report.snapshot[:16]}")
+
+
+def _say_ids(what: str, ids: tuple[str, ...]) -> None:
+    from kgaudit.text import one_line
+
+    if ids:
+        shown = ", ".join(one_line(one, 60) for one in ids[:5])
+        more = f" and {len(ids) - 5:,} more" if len(ids) > 5 else ""
+        click.echo(f"  {len(ids):,} {what}: {shown}{more}")
+
+
+def _source_options(command: Callable[..., None]) -> Callable[..., None]:
+    options = [
+        click.option("--format", "format_", help="Format of the graph, where its suffix does not say: nt, nq, ttl, trig, rdf, "
+                     "jsonld, jsonl, csv, tsv, parquet, graphrag."),
+        click.option("--base", help="IRI against which relative IRIs are resolved."),
+        click.option("--map", "mapping", multiple=True, metavar="FIELD=COLUMN",
+                     help="Column of a table: subject, predicate, object, statement, document, ... Repeat, or separate by commas."),
+        click.option("--rules", type=_PATH, help="YAML file that says which triples are claims (`kgaudit rules` prints the default)."),
+        click.option("--labels", type=_PATH, help="File of further labels: TSV, CSV or JSON lines with id and label, or RDF."),
+        click.option("--seed", default=0, show_default=True, help="Fixes the random order in which triples are taken."),
+        click.option("--strict", is_flag=True, help="Stop at the first bad line or row, instead of setting it aside."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _make_source_options(
+    format_: str | None, base: str | None, mapping: tuple[str, ...], rules: Path | None, labels: Path | None, seed: int, strict: bool
+) -> SourceOptions:
+    from kgaudit.sources.options import Rules, SourceOptions
+
+    return SourceOptions(
+        format=format_,
+        base=base,
+        mapping=_column_mapping(mapping),
+        rules=Rules.from_yaml(rules) if rules else Rules.default(),
+        strict=strict,
+        labels=labels,
+        seed=seed,
+    )
+
+
+def _column_mapping(pairs: tuple[str, ...]) -> ColumnMapping:
+    from dataclasses import fields
+
+    from kgaudit.sources.options import ColumnMapping
+
+    known = {field.name for field in fields(ColumnMapping)}
+    values: dict[str, str | bool] = {}
+    for pair in (piece for one in pairs for piece in one.split(",")):
+        name, equals, column = pair.partition("=")
+        name = name.strip()
+        if not equals or name not in known:
+            raise UsageError(f"--map {pair}: no such field", todo=f"Fields are {', '.join(sorted(known))}; write field=column.")
+        values[name] = column.strip()
+    if values.get("object_is_entity") in ("true", "false", "yes", "no"):
+        values["object_is_entity"] = values["object_is_entity"] in ("true", "yes")
+    return ColumnMapping(**values)  # type: ignore[arg-type]
+
+
+@cli.command()
+@click.argument("kg", nargs=-1, required=True, type=_PATH)
+@click.option("--index", "index_", required=True, type=_PATH, help="Index of the documents (`kgaudit index`).")
+@click.option("--run", required=True, type=_PATH, help="Folder of the run; where it holds a part of it, the audit goes on.")
+@_source_options
+@click.option("--cards", type=_PATH, help="YAML file of predicate cards (`kgaudit cards` writes one to edit).")
+@click.option("--trusted", multiple=True, type=_PATH, help="Trusted graph: what it holds needs no document. Repeatable.")
+@click.option("--policy", default="agentkgv", show_default=True, help="Policy of the agent: agentkgv, single_turn, cooccurrence.")
+@click.option("--language", "languages", multiple=True, default=("en",), show_default=True, help="Preferred languages of labels.")
+@click.option("--max-triples", type=click.IntRange(1), help="Budget: verify at most so many (a random sample).")
+@click.option("--max-searches", type=click.IntRange(1), help="Budget: searches.")
+@click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Budget: wall time.")
+@click.option("--fail-on", type=click.Choice(["refuted"]), help="Exit with status 1 where a triple has this verdict.")
+def audit(
+    kg: tuple[Path, ...],
+    index_: Path,
+    run: Path,
+    cards: Path | None,
+    trusted: tuple[Path, ...],
+    policy: str,
+    languages: tuple[str, ...],
+    max_triples: int | None,
+    max_searches: int | None,
+    max_seconds: float | None,
+    fail_on: str | None,
+    **source: Any,
+) -> None:
+    """Verify the triples of KG (files or folders) against an index of documents."""
+    from kgaudit_retrievers.embedded import EmbeddedRetriever
+
+    from kgaudit.models.cue import load_default
+    from kgaudit.runs.audit import AuditOptions, Budget
+    from kgaudit.runs.audit import audit as run_audit
+    from kgaudit.runs.progress import Progress
+
+    options = AuditOptions(
+        kg=kg,
+        run=run,
+        source=_make_source_options(**source),
+        policy=policy,
+        cards=cards,
+        trusted=trusted,
+        languages=(*languages, ""),
+        budget=Budget(max_triples, max_searches, max_seconds),
+    )
+    retriever = EmbeddedRetriever(index_)
+    stop = _stop_on_signals()
+    try:
+        with Progress("reading", "statements") as loading, Progress("verifying", "triples") as verifying:
+            summary = run_audit(options, retriever, load_default(), index=str(index_), stop=stop, loading=loading, verifying=verifying)
+    except Interrupted as error:
+        error.exit_status = 128 + (stop.signal or signal.SIGINT)
+        raise
+    finally:
+        retriever.close()
+    _print_summary(run, summary)
+    if fail_on and summary["verdicts"][fail_on]:
+        raise click.exceptions.Exit(1)
+
+
+def _stop_on_signals() -> Stop:
+    """The first signal lets what is in flight finish; further ones change nothing: that takes a moment only."""
+    from kgaudit.runs.engine import Stop
+
+    stop = Stop()
+
+    def handle(number: int, frame: object) -> None:
+        if not stop.running:
+            raise KeyboardInterrupt
+        stop.ask(number)
+
+    signal.signal(signal.SIGINT, handle)
+    signal.signal(signal.SIGTERM, handle)
+    return stop
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"
+
+
+def _print_summary(run: Path, summary: dict[str, Any]) -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from kgaudit.runs.counts import Counts, count_by
+    from kgaudit.text import one_line
+
+    load, counts = summary["load"], Counts(summary["verdicts"])
+    left_out = ", ".join(f"{number:,} {role}" for role, number in load["left_out"].items() if number)
+    parts = [f"{load['statements']:,} statements read: {load['claims']:,} triples to verify"]
+    parts += [f"{load['duplicates']:,} repeats merged"] if load["duplicates"] else []
+    parts += [f"left out: {left_out}"] if left_out else []
+    parts += [f"{load['quarantined']:,} set aside in {run / 'graph' / 'quarantine.jsonl'}"] if load["quarantined"] else []
+    click.echo("; ".join(parts))
+    for warning in load.get("warnings", ()):
+        click.echo(f"  {one_line(warning)}")
+    table = Table(box=SIMPLE, pad_edge=False)
+    for column in ("predicate", "triples", "supported", "refuted", "not enough\nevidence", "not\njudged", "pass rate"):
+        table.add_column(column, justify="left" if column == "predicate" else "right")
+    groups = sorted(count_by(run, "p_label").items(), key=lambda item: (-item[1].verdicts["refuted"], -item[1].total, item[0]))
+    for label, group in [*groups[:20], ("", None), ("all", counts)]:
+        if group is None:
+            table.add_section()
+            continue
+        numbers = [f"{group.verdicts[verdict]:,}" for verdict in group.verdicts]
+        table.add_row(Text(one_line(label, 48)), f"{group.total:,}", *numbers, _percent(group.pass_rate))
+    Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(table)
+    if len(groups) > 20:
+        click.echo(f"({len(groups) - 20:,} more predicates in the report)")
+    click.echo(
+        f"pass rate {_percent(counts.pass_rate)} of {counts.judged:,} judged; not enough evidence "
+        f"{_percent(counts.share('not_enough_evidence'))}, not judged {_percent(counts.share('not_judged'))} of {counts.total:,}"
+    )
+    now, before = summary["verified_now"], summary["verified_before"]
+    held = f" ({before:,} were there already)" if before else ""
+    click.echo(
+        f"{summary['status']}: {now:,} verified{held} in {summary['seconds']:,.1f} s, {summary['searches']:,} searches; run {run}"
+    )
+
+
+@cli.command()
+@click.argument("run", type=_PATH)
+@click.option("--to", type=_PATH, help="File to write; default: report.html in the run folder.")
+def report(run: Path, to: Path | None) -> None:
+    """Write the HTML report of a RUN: one file, no network."""
+    from kgaudit.reports.html import write_report
+    from kgaudit.runs.progress import Progress
+
+    with Progress("writing the report", "triples") as progress:
+        path = write_report(run, to, progress)
+    click.echo(f"report: {path.resolve()}")
+
+
+@cli.command()
+@click.argument("run", type=_PATH)
+@click.option("--to", required=True, type=_PATH, help="File to write.")
+@click.option("--format", "format_", type=click.Choice(["csv", "tsv", "jsonl", "parquet"]), help="Default: by the suffix of the file.")
+def export(run: Path, to: Path, format_: str | None) -> None:
+    """Write the verdict table of a RUN, one row a triple."""
+    from kgaudit.reports.export import export_verdicts
+
+    chosen = format_ or to.suffix.lstrip(".").lower()
+    if chosen not in ("csv", "tsv", "jsonl", "parquet"):
+        raise UsageError(f"{to}: the suffix does not say the format", todo="Give --format csv, tsv, jsonl or parquet.")
+    rows = export_verdicts(run, to, chosen)  # type: ignore[arg-type]
+    click.echo(f"{rows:,} rows: {to}")
+
+
+@cli.command()
+@click.argument("run", type=_PATH)
+@click.argument("triple")
+def replay(run: Path, triple: str) -> None:
+    """Print each step of how a TRIPLE was verified (key, its first 6 digits or more, or "subject predicate object" by labels)."""
+    from kgaudit.runs.reader import RunReader
+    from kgaudit.runs.replay import replay_lines
+
+    reader = RunReader(run)
+    rows = reader.find(triple)
+    if not rows:
+        raise UsageError(f"the run holds no triple {triple!r}", where=str(run), todo="`kgaudit export` lists keys and labels.")
+    for row in rows:
+        for line in replay_lines(reader, row):
+            click.echo(line)
+
+
+@cli.command()
+@click.argument("kg", nargs=-1, required=True, type=_PATH)
+@click.option("--to", type=_PATH, help="File to write; default: standard output.")
+@_source_options
+def cards(kg: tuple[Path, ...], to: Path | None, **source: Any) -> None:
+    """Write the predicate cards learnt from KG as YAML, to edit and give to `audit --cards`."""
+    import tempfile
+
+    from kgaudit.predicates import cards_to_yaml, learn_cards
+    from kgaudit.runs.files import whole_file
+    from kgaudit.runs.progress import Progress
+    from kgaudit.sources import load
+
+    with tempfile.TemporaryDirectory() as work, Progress("reading", "statements") as progress:
+        text = cards_to_yaml(learn_cards(load(list(kg), Path(work) / "graph", _make_source_options(**source), progress)))
+    if to is None:
+        click.echo(text, nl=False)
+        return
+    with whole_file(to) as stream:
+        stream.write(text.encode("utf-8"))
+    click.echo(f"cards: {to}")
+
+
+@cli.command()
+def rules() -> None:
+    """Print the default rules that say which triples are claims, as YAML to edit and give to `audit --rules`."""
+    from importlib.resources import files
+
+    click.echo((files("kgaudit.sources") / "rules.yaml").read_text(encoding="utf-8"), nl=False)

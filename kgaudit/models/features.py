@@ -1,0 +1,319 @@
+"""What the cue model sees of a (claim, passage) pair: hashed word n-grams around and between the names, and position features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgaudit.claims import Claim
+from kgaudit.models.mentions import FULL, PART, PRONOUN, TITLE, Link, Mentions, Place
+from kgaudit.models.reading import EDGE_CODE, NAME_CODE, OBJECT_CODE, SUBJECT_CODE, Reading, stem
+from kgaudit.text import fold_name
+
+HASH_BITS = 20
+_MASK64 = 0xFFFFFFFFFFFFFFFF
+_M1, _M2 = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
+_SMALL_WORDS = frozenset("of the a an in on at by to for with from is was are be as and or has have had it its s".split())
+
+# Predicates and sentences often use different words for one thing. General English, by stem.
+_RELATED_GROUPS = (
+    "birth born bear native", "death die dead kill decease", "spous marri wife husband wed widow marriag", "child son daughter children",
+    "father son daughter dad", "mother son daughter mum", "parent son daughter father mother child", "sibl brother sister twin",
+    "author write wrote written writer novel book by", "compos compose music score written wrote", "director direct directori film",
+    "perform sing sang singer song album record releas artist band", "found founder establish set creat start form co-found incept",
+    "own owner belong acquir bought buy purchas sold", "employ work staff job hire serv", "educ educat graduat studi attend alumnus alumni degre univers school colleg student",
+    "locat situat lie lay in near stand base", "headquart seat base offic head", "capit capitol seat", "member join belong part",
+    "team play club sign footbal", "develop made creat studio", "publish releas issu", "manufactur made produc build built make maker", "product made produc make manufactur",
+    "cast star play actor actress role act featur", "charact role play fiction protagonist", "religion religi church cathol muslim jewish christian faith",
+    "citizenship citizen nation", "languag speak spoken spoke", "cross span over bridg across", "mouth flow empti drain river join", "tributari flow river join",
+    "award won win receiv prize medal nomin honor honour", "conflict war fought battl serv", "militari armi navi forc air serv", "label record sign releas",
+    "sport play player footbal basketbal hockey", "constel star galaxi nebula", "voic sopran tenor bariton bass mezzo", "platform releas playstat xbox window nintendo",
+    "publicat releas publish issu", "dissolv abolish end disband demolish", "incept found establish creat form open", "follow succeed success after next replac", "replac succeed success follow",
+    "parti democrat republican labour conserv socialist polit", "government minist premier presid mayor governor", "legisl parliament assembl senat council congress",
+    "chief execut ceo head chair", "chairperson chair chairman chairwoman presid", "resid live dwell home settl", "genr style music", "screenwrit screenplay script write wrote written",
+    "subsidiari subsidi owned own divis parent unit", "continent in europ asia africa america", "inhibitor inhibit block suppress", "activ activat stimul induc", "agonist agon activ stimul",
+    "antagonist antagon block blocker", "substrat metabol transport hydrolyz oxid", "upregul increas induc enhanc elev express", "downregul decreas reduc suppress inhibit attenu",
+    "area cover squar", "popul inhabit peopl resid", "revenu turnov sale earn", "employe employ staff peopl", "sign signatur treati", "univers colleg", "produc product film",
+    "oper run operat", "organ organis organiz compani", "work novel book song album film paint",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _related() -> dict[str, frozenset[str]]:
+    groups: dict[str, set[str]] = {}
+    for line in _RELATED_GROUPS:
+        head, *rest = (stem(word) for word in line.split())
+        groups.setdefault(head, set()).update(rest)
+        groups[head].add(head)
+    return {head: frozenset(words) for head, words in groups.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateWords:
+    """A predicate's label as the model uses it: code of the whole label, codes of its content stems, stems and those related."""
+
+    label_code: int
+    stem_codes: tuple[int, ...]
+    stems: frozenset[int]
+    related: frozenset[int]
+
+
+@lru_cache(maxsize=8192)
+def predicate_words(label: str, paraphrases: tuple[str, ...] = ()) -> PredicateWords:
+    """Reads a predicate label ("place of birth"); paraphrases add to the words looked for."""
+    folded = fold_name(label).replace("_", " ").replace("/", " ").replace(",", " ")
+    content = [stem(word) for word in folded.split() if word not in _SMALL_WORDS][:4]
+    phrases = [stem(word) for phrase in paraphrases for word in fold_name(phrase).split() if word not in _SMALL_WORDS]
+    related = {other for word in (*content, *phrases) for other in _related().get(word, ())}
+    code = {word: crc32(word.encode("utf-8", "surrogatepass")) for word in {*content, *phrases, *related}}
+    return PredicateWords(
+        label_code=crc32(("p:" + " ".join(folded.split())).encode("utf-8", "surrogatepass")),
+        stem_codes=tuple(crc32(("w:" + word).encode("utf-8", "surrogatepass")) for word in dict.fromkeys(content)),
+        stems=frozenset(code[word] for word in (*content, *phrases)),
+        related=frozenset(code.values()),
+    )
+
+
+_SLOTS = {name: crc32(name.encode()) * _M1 & _MASK64 for name in (
+    "b1 b2 b3 ball l1 l2 l3 r1 r2 r3 oL oR oL2 oR2 sL sR sL2 sR2 t kind far oLpos oRpos sRpos sLpos".split())}  # fmt: skip
+
+
+def _masked(reading: Reading, mentions: Mentions, link: Link) -> list[int]:
+    codes = list(reading.codes)
+    for place in mentions.s:
+        codes[place.first : place.last] = [SUBJECT_CODE] * (place.last - place.first)
+    for place in mentions.o:
+        codes[place.first : place.last] = [OBJECT_CODE] * (place.last - place.first)
+    for place, code in ((link.s, SUBJECT_CODE), (link.o, OBJECT_CODE)):
+        if place.kind != TITLE:
+            codes[place.first : place.last] = [code] * (place.last - place.first)
+    return codes
+
+
+def _collapsed(codes: list[int], start: int, end: int, name_words: frozenset[int] | set[int]) -> list[int]:
+    """Codes from `start` to `end` with runs of a mask or of other names as one."""
+    out: list[int] = []
+    last = -1
+    for i in range(start, end):
+        code = codes[i]
+        if i in name_words and code != SUBJECT_CODE and code != OBJECT_CODE:
+            code = NAME_CODE
+        if code == last and code in _RUNS:
+            continue
+        out.append(code)
+        last = code
+    return out
+
+
+_RUNS = frozenset((SUBJECT_CODE, OBJECT_CODE, NAME_CODE))
+
+
+def _name_words(reading: Reading) -> set[int]:
+    return {i for first, last in reading.names for i in range(first, last)}
+
+
+def ngram_codes(reading: Reading, mentions: Mentions, link: Link) -> list[int]:
+    """64-bit codes of the word n-grams of one link, not yet crossed with the predicate."""
+    codes = _masked(reading, mentions, link)
+    names = _name_words(reading)
+    s, o = link.s, link.o
+    n = len(codes)
+    s_first = s.last <= o.first
+    order = 1 if s_first else 2
+    left, right = (s, o) if s_first else (o, s)
+    out: list[int] = []
+    add = out.append
+
+    def one(slot: int, a: int) -> None:
+        add((slot + a * _M2 + order) & _MASK64)
+
+    def two(slot: int, a: int, b: int) -> None:
+        add((slot + a * _M2 + b * 0x165667B19E3779F9 + order) & _MASK64)
+
+    def three(slot: int, a: int, b: int, c: int) -> None:
+        add((slot + a * _M2 + b * 0x165667B19E3779F9 + c * 0x27D4EB2F165667C5 + order) & _MASK64)
+
+    apart = left.kind == TITLE or reading.sentence_of[left.first] != reading.sentence_of[right.first]
+    if apart:
+        start = codes_start(reading, right)
+        between = _collapsed(codes, max(start, left.last), right.first, names)[-8:]
+    else:
+        between = _collapsed(codes, left.last, right.first, names)
+        if len(between) > 16:
+            between = between[:8] + between[-8:]
+    kind = (s.kind * 4 + o.kind) * 2 + apart
+    one(_SLOTS["kind"], kind)
+    b1, b2, b3 = _SLOTS["b1"], _SLOTS["b2"], _SLOTS["b3"]
+    if apart:
+        b1, b2, b3 = b1 ^ 1, b2 ^ 1, b3 ^ 1
+    row = [EDGE_CODE, *between, EDGE_CODE]
+    for code in between:
+        one(b1, code)
+    for a, b in zip(row, row[1:], strict=False):
+        two(b2, a, b)
+    for a, b, c in zip(row, row[1:], row[2:], strict=False):
+        three(b3, a, b, c)
+    if len(between) <= 6 and not apart:
+        total = 0
+        for code in between:
+            total = (total * _M1 + code) & _MASK64
+        one(_SLOTS["ball"], total)
+    sides = (
+        (("sL", "sR", "oL", "oR") if s_first else ("oL", "oR", "sL", "sR"))
+    )
+    for place, left_slot, right_slot in ((left, sides[0], sides[1]), (right, sides[2], sides[3])):
+        if place.kind == TITLE:
+            continue
+        near = _collapsed(codes, max(0, place.first - 6), place.first, names)[-4:]
+        for i, code in enumerate(reversed(near)):
+            one(_SLOTS[left_slot], code)
+            if i == 0:
+                one(_SLOTS[left_slot + "pos"], code)
+        if len(near) >= 2:
+            two(_SLOTS[left_slot + "2"], near[-2], near[-1])
+        near = _collapsed(codes, place.last, min(n, place.last + 6), names)[:4]
+        for i, code in enumerate(near):
+            one(_SLOTS[right_slot], code)
+            if i == 0:
+                one(_SLOTS[right_slot + "pos"], code)
+        if len(near) >= 2:
+            two(_SLOTS[right_slot + "2"], near[0], near[1])
+    return out
+
+
+def codes_start(reading: Reading, place: Place) -> int:
+    """The first word of the sentence in which a place stands."""
+    sentence = reading.sentence_of[place.first]
+    i = place.first
+    while i > 0 and reading.sentence_of[i - 1] == sentence:
+        i -= 1
+    return i
+
+
+def codes_end(reading: Reading, place: Place) -> int:
+    """The word after the last one of the sentence in which a place stands."""
+    sentence = reading.sentence_of[place.first]
+    i, n = place.last, len(reading.words)
+    while i < n and reading.sentence_of[i] == sentence:
+        i += 1
+    return i
+
+
+def crossed(rows: Sequence[Sequence[int]], predicates: Sequence[PredicateWords]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Feature indices (below 2**HASH_BITS) of every row's n-grams, alone and crossed with predicate label and stems, and where rows begin.
+
+    Returns (indices, offsets) as in a compressed sparse row matrix without values.
+    """
+    counts = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
+    flat = np.fromiter((code for row in rows for code in row), dtype=np.uint64, count=int(counts.sum()))
+    times = np.fromiter((2 + len(p.stem_codes) for p in predicates), dtype=np.int64, count=len(rows))
+    salts = np.fromiter((salt for p in predicates for salt in (0, p.label_code, *p.stem_codes)), dtype=np.uint64, count=int(times.sum()))
+    row_of_salt = np.repeat(np.arange(len(rows)), times)
+    length = counts[row_of_salt]
+    begin = np.concatenate(([0], np.cumsum(counts)))[row_of_salt]
+    ends = np.cumsum(length)
+    inner = np.arange(int(length.sum())) - np.repeat(ends - length, length) + np.repeat(begin, length)
+    with np.errstate(over="ignore"):
+        mixed = flat[inner] ^ np.repeat(salts * np.uint64(_M1), length)
+        mixed ^= mixed >> np.uint64(29)
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(32)
+    indices = (mixed & np.uint64((1 << HASH_BITS) - 1)).astype(np.int64)
+    return indices, np.concatenate(([0], np.cumsum(counts * times)))
+
+
+POSITION_NAMES = (
+    "gap sentences s_first s_kind o_kind apart cost cost_second links s_full o_full s_in_title o_in_title sentence words names_between "
+    "names_in_sentence nearer_to_s nearer_to_o commas brackets stems_between related_between stems_sentence related_sentence related_o_left "
+    "related_o_right related_s_left related_s_right agreement literal negation value_rivals o_words s_words o_in_brackets related_gap "
+    "rank_o_from_cue names_before_s verb_like"
+).split()
+
+_NEGATIONS = frozenset(crc32(stem(w).encode()) for w in "not no never nor without neither former formerly denied deny until unlike instead".split())
+_COMMA, _OPEN = crc32(b","), crc32(b"(")
+_AGREEMENTS = {"equal": 0.0, "finer": 1.0, "coarser": 2.0, "differs": 3.0}
+
+
+def position_features(claim: Claim, reading: Reading, mentions: Mentions, words: PredicateWords) -> list[float]:
+    """The features named in `POSITION_NAMES`, of the best link."""
+    link = mentions.links[0]
+    s, o = link.s, link.o
+    s_first = s.last <= o.first
+    left, right = (s, o) if s_first else (o, s)
+    codes = reading.codes
+    title_link = left.kind == TITLE
+    s_sentence = reading.sentence_of[s.first] if s.kind != TITLE else -1
+    o_sentence = reading.sentence_of[o.first] if o.kind != TITLE else -1
+    anchor = o if o.kind != TITLE else s
+    low, high = codes_start(reading, anchor), codes_end(reading, anchor)
+    begin = low if title_link else left.last
+    between = codes[begin : right.first]
+    sentence = codes[low:high]
+    s_words = {i for place in mentions.s for i in range(place.first, place.last)}
+    o_words = {i for place in mentions.o for i in range(place.first, place.last)}
+    others = [(a, b) for a, b in reading.names if a not in s_words and a not in o_words and b - 1 not in s_words and b - 1 not in o_words]
+    distance_s = right.first - begin if title_link else right.first - left.last
+    nearer_s = nearer_o = 0
+    for a, b in others:
+        if s.kind != TITLE and reading.sentence_of[a] == s_sentence:
+            away = a - s.last if a >= s.last else s.first - b
+            nearer_s += away < distance_s
+        if o.kind != TITLE and reading.sentence_of[a] == o_sentence:
+            away = a - o.last if a >= o.last else o.first - b
+            nearer_o += away < distance_s
+    related = words.related
+    cue_gap, cue_rank = 40.0, 9.0
+    if o.kind != TITLE:
+        cues = [i for i in range(low, high) if codes[i] in related and i not in s_words and i not in o_words]
+        if cues:
+            cue = min(cues, key=lambda i: (o.first - i) if i < o.first else (i - o.last + 1))
+            cue_gap = float(o.first - cue if cue < o.first else cue - o.last + 1)
+            cue_rank = float(sum(1 for a, b in others if low <= a < high and min(abs(a - cue), abs(b - 1 - cue)) < cue_gap))
+    value_rivals = sum(1 for first, _, value in reading.values if claim.object.is_literal and first not in o_words and value.is_date)
+    return [
+        float(min(distance_s, 60)),
+        float(min(abs(s_sentence - o_sentence), 5)) if not title_link else 6.0,
+        float(s_first),
+        float(s.kind),
+        float(o.kind),
+        float(s_sentence != o_sentence),
+        min(link.cost, 90.0),
+        min(mentions.links[1].cost, 90.0) if len(mentions.links) > 1 else 99.0,
+        float(len(mentions.links)),
+        float(min(len(mentions.s), 5)),
+        float(min(len(mentions.o), 5)),
+        float(mentions.s_in_title),
+        float(mentions.o_in_title),
+        float(min(o_sentence, 5)),
+        float(min(len(reading.words), 150)),
+        float(sum(1 for a, b in others if begin <= a < right.first)),
+        float(min(sum(1 for a, b in others if low <= a < high), 12)),
+        float(min(nearer_s, 8)),
+        float(min(nearer_o, 8)),
+        float(min(between.count(_COMMA), 6)),
+        float(_OPEN in between),
+        float(sum(1 for code in between if code in words.stems)),
+        float(sum(1 for code in between if code in related)),
+        float(sum(1 for code in sentence if code in words.stems)),
+        float(sum(1 for code in sentence if code in related)),
+        float(any(code in related for code in codes[max(0, o.first - 4) : max(0, o.first)])),
+        float(any(code in related for code in codes[max(0, o.last) : o.last + 4])),
+        float(any(code in related for code in codes[max(0, s.first - 4) : max(0, s.first)])),
+        float(any(code in related for code in codes[max(0, s.last) : s.last + 4])),
+        _AGREEMENTS[o.agreement],
+        float(claim.object.is_literal),
+        float(any(code in _NEGATIONS for code in sentence)),
+        float(min(value_rivals, 6)),
+        float(min(len(claim.object.label.split()), 6)),
+        float(min(len(claim.subject.label.split()), 6)),
+        float(o.first > 0 and reading.words[o.first - 1] == "("),
+        min(cue_gap, 40.0),
+        min(cue_rank, 9.0),
+        float(min(sum(1 for a, b in others if low <= a < (s.first if s.kind != TITLE else low)), 6)),
+        float(len(sentence)),
+    ]

@@ -1,0 +1,95 @@
+"""Search terms: what a text and a query are compared by.
+
+A word becomes its English stem, whatever the language, so that names meet whether or not the language of either side is known;
+where the document's language has a Snowball stemmer of its own, the stem by that one is a term beside it (`de:gründ`). Scripts
+that write words without spaces, and Korean, whose particles are glued to the word, become pairs of characters. A grouped
+number is a term without its groups, too: 4,523,000 is found by 4523000.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from kgaudit.text import fold_text
+
+MAX_WORD = 100
+"""Letters; longer words are no terms."""
+
+SETTINGS = "terms-1"
+"""Changes whenever the terms of any text change: indexes with other settings are not read."""
+
+_STEMMERS = {
+    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "es": "spanish", "et": "estonian",
+    "eu": "basque", "fi": "finnish", "fr": "french", "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian",
+    "id": "indonesian", "it": "italian", "lt": "lithuanian", "nl": "dutch", "no": "norwegian", "nb": "norwegian",
+    "nn": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish",
+    "ta": "tamil", "tr": "turkish",
+}  # fmt: skip
+
+# Thai, Lao, Burmese, Khmer, Kana, Han and Hangul: words are not set apart by spaces, or not all of a word is the word.
+_GLUED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+)
+# Marks that belong to the letter before them; to Python's \w they are no letters.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u0900-\u0963\u0966-\u0dff"
+)
+_WORD = re.compile(rf"([{_GLUED}]+)|((?:(?![{_GLUED}])[^\W_])(?:(?![{_GLUED}])(?:[^\W_]|[{_MARKS}]))*)")
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:([,.' ])\d{3})(?:\1\d{3})*(?!\d)")
+_NOT_A_DIGIT = re.compile(r"\D")
+_local = threading.local()
+
+
+def language_of(code: str) -> str:
+    """The two letters of a language code that has a stemmer of its own here beside English, else ""."""
+    short = re.split(r"[-_]", code.strip().casefold(), maxsplit=1)[0]
+    return short if short in _STEMMERS else ""
+
+
+def _stem(word: str, algorithm: str) -> str:
+    stemmers: dict[str, Any] = _local.__dict__  # a Snowball stemmer must not be used by two threads at once
+    stemmer = stemmers.get(algorithm)
+    if stemmer is None:
+        from Stemmer import Stemmer
+
+        stemmer = stemmers[algorithm] = Stemmer(algorithm)
+    return str(stemmer.stemWord(word))
+
+
+@lru_cache(maxsize=1 << 17)
+def _word_terms(word: str, language: str) -> tuple[str, ...]:
+    term = _stem(word, "english")
+    if not language:
+        return (term,)
+    own = _stem(word, _STEMMERS[language])
+    return (term,) if own == term else (term, f"{language}:{own}")
+
+
+def terms(text: str, languages: Iterable[str] = ()) -> tuple[list[str], int]:
+    """The terms of a text in order, with repeats, and how many words were left out because they are too long.
+
+    `languages` are codes by `language_of`.
+    """
+    folded = fold_text(text)
+    own = [language for language in languages if language]
+    found: list[str] = []
+    too_long = 0
+    for glued, word in _WORD.findall(folded):
+        if word:
+            if len(word) > MAX_WORD:
+                too_long += 1
+            elif len(own) < 2:
+                found += _word_terms(word, own[0] if own else "")
+            else:
+                found += dict.fromkeys(term for language in own for term in _word_terms(word, language))
+        elif len(glued) == 1:
+            found.append(glued)
+        else:
+            found += [glued[i : i + 2] for i in range(len(glued) - 1)]
+    found += [_NOT_A_DIGIT.sub("", match[0]) for match in _GROUPED.finditer(folded)]
+    return found, too_long
