@@ -99,7 +99,9 @@ def generate(path: Path, lines: int) -> None:
                 case 1:
                     out.write(f"{subject} <{TYPE}> <https://graph.example/Class{thing % 20}> .\n")
                 case 2:
-                    out.write(f'{subject} <https://graph.example/p/founded> "{1800 + thing % 220}-0{1 + thing % 9}-17"^^<{XSD}date> .\n')
+                    out.write(
+                        f'{subject} <https://graph.example/p/founded> "{1800 + thing % 220}-0{1 + thing % 9}-17"^^<{XSD}date> .\n'
+                    )
                 case 3:
                     out.write(f'{subject} <https://graph.example/p/staff> "{source.randrange(1, 9_000_000)}"^^<{XSD}integer> .\n')
                 case _:

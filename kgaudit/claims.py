@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kgaudit.triples import Triple
 
@@ -74,9 +74,7 @@ class Claim:
     object: Entity
     statement: str = ""
     statements: tuple[str, ...] = ()
-    documents: tuple[str, ...] = ()
     fragment: str = ""
-    known_objects: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def text(self) -> str:

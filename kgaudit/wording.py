@@ -129,7 +129,6 @@ class ClaimBuilder:
         if not fragment and not obj.is_literal:
             fragment = fragment_reason(obj.label)
         checked = statements[0] if statements and (card.vacuous or fragment) else ""
-        documents = tuple(dict.fromkeys(document for place in candidate.places for document in place.documents))
         return Claim(
             key=candidate.key,
             triple=triple,
@@ -138,7 +137,6 @@ class ClaimBuilder:
             object=obj,
             statement=checked,
             statements=statements,
-            documents=documents,
             fragment=fragment,
         )
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kgaudit.bench import metrics
 from kgaudit.bench.datasets import open_dataset, read_split, read_texts
 from kgaudit.bench.metrics import Scored, measure
+from kgaudit.bench.runner import BenchOptions, Result, run_bench, write_items, write_results
+from kgaudit.bench.table import format_results
+from kgaudit.claims import Claim
+from kgaudit.documents import Passage
 from kgaudit.errors import EmptyInputError, InputError, UsageError
+from kgaudit.models.judge import Weighing
 from kgaudit.triples import triple_key
-from kgaudit.verdicts import EvidenceSpan, Trajectory, Verdict, VerdictName
+from kgaudit.verdicts import EvidenceSpan, Stance, Trajectory, Verdict, VerdictName
 
 XSD_DATE = "http://www.w3.org/2001/XMLSchema#date"
 
@@ -205,7 +212,12 @@ def data(tmp_path: Path) -> Path:
     write_lines(
         folder / "corpus.jsonl",
         [
-            {"doc_id": "a", "title": "Norrby", "text": "Norrby has its seat in Vasteras. It was founded on 5 March 1931.", "lang": "en"},
+            {
+                "doc_id": "a",
+                "title": "Norrby",
+                "text": "Norrby has its seat in Vasteras. It was founded on 5 March 1931.",
+                "lang": "en",
+            },
             {"doc_id": "b", "title": "Halden", "text": "The Halden valve is made by Norrby. Ostrava buys it.", "lang": "en"},
         ],
     )
@@ -232,11 +244,11 @@ def test_what_is_not_a_dataset_is_said_with_what_there_is(data: Path) -> None:
     (data / "claims").mkdir()
     with pytest.raises(UsageError, match=r"there is no dataset nope\. Datasets there: plant"):
         open_dataset(data, "nope")
-    with pytest.raises(UsageError, match="claims is not a dataset of triples: it has no triples-SPLIT.jsonl and no corpus.jsonl"):
+    with pytest.raises(UsageError, match=r"claims is not a dataset of triples: it has no triples-SPLIT\.jsonl and no corpus\.jsonl"):
         open_dataset(data, "claims")
     with pytest.raises(UsageError, match="no such folder"):
         open_dataset(data / "nowhere", "plant")
-    with pytest.raises(UsageError, match="there is no split train. Splits there: dev, test"):
+    with pytest.raises(UsageError, match=r"there is no split train\. Splits there: dev, test"):
         read_split(open_dataset(data, "plant"), "train")
 
 
@@ -275,3 +287,111 @@ def test_two_graph_files_are_ambiguous(data: Path) -> None:
     (data / "plant" / "kg-eval.ttl").write_text("")
     with pytest.raises(InputError, match=r"several graph files kg-eval\.nt, kg-eval\.ttl"):
         open_dataset(data, "plant").graph("test")
+
+
+class NamesJudge:
+    """A stand-in: a passage supports a claim as much as it holds of the two names."""
+
+    name = "names"
+    digest = "0" * 64
+
+    def judge(self, pairs: Sequence[tuple[Claim, Passage]]) -> list[Stance]:
+        shares = [sum(name.casefold() in p.text.casefold() for name in (c.subject.label, c.object.label)) / 2 for c, p in pairs]
+        return [
+            Stance(0.9, 0.0, 0.1, 0, len(p.text)) if s == 1 else Stance(0.2, 0.0, 0.8) for s, (_, p) in zip(shares, pairs, strict=True)
+        ]
+
+    def weigh(self, claim: Claim, passages: Sequence[Passage], stances: Sequence[Stance]) -> Weighing:
+        order = sorted(range(len(stances)), key=lambda index: -stances[index].supports)
+        best = max((stance.supports for stance in stances), default=0.0)
+        return Weighing(best, 0.0, tuple(index for index in order if stances[index].supports > 0.5))
+
+
+def bench(data: Path, **options: Any) -> list[Result]:
+    work = data.parent / "work"
+    return run_bench(BenchOptions("plant", data, work=work, **options), judge=NamesJudge())
+
+
+def test_a_benchmark_from_files_to_measures(data: Path) -> None:
+    agent, single, dev_agent, _ = bench(data, policies=("agentkgv", "single_turn"), splits=("test", "dev"))
+    assert (agent.policy, agent.split, dev_agent.split) == ("agentkgv", "test", "dev")
+    assert [item.id for item in agent.items] == ["t1", "f1", "t2", "f2"]
+    assert [item.trajectory.verdict.verdict for item in agent.items] == ["supported", "not_enough_evidence", "supported", "supported"]
+    assert agent.measures.accuracy_by_negative == {"in_document": 0.0, "nearest_object": 1.0, "true": 1.0}
+    assert agent.measures.evidence_verbatim == 1.0
+    assert agent.measures.triples_per_second > 0
+    # Only for (Norrby, seat, Ostrava) does no passage hold both names.
+    for result in (agent, single):
+        assert result.where_first_search_failed is not None
+        assert result.where_first_search_failed.n == 1
+    assert single.where_first_search_failed.searches_per_triple == 1.0
+
+
+def test_nothing_of_the_answers_reaches_what_is_measured(data: Path) -> None:
+    path = data / "plant" / "triples-test.jsonl"
+    before = bench(data)[0]
+    turned = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for row in turned:
+        row |= {"label": not row["label"], "neg_type": None, "evidence": [{"doc_id": "a", "text": "It"}]}
+    write_lines(path, turned)
+    after = bench(data)[0]
+    assert [item.trajectory.verdict for item in after.items] == [item.trajectory.verdict for item in before.items]
+    assert [item.gold for item in after.items] == [not item.gold for item in before.items]
+
+
+def test_an_item_that_the_graph_does_not_hold_is_named(data: Path) -> None:
+    graph = data / "plant" / "kg-eval.nt"
+    lines = graph.read_text(encoding="utf-8").splitlines()
+    graph.write_text("\n".join(lines[1:]) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="the triple of item t1 is not among the triples to verify"):
+        bench(data)
+
+
+def test_a_wrong_policy_is_said_before_anything_is_indexed(data: Path) -> None:
+    with pytest.raises(UsageError, match="there is no policy 'oracle'"):
+        bench(data, policies=("agentkgv", "oracle"))
+    assert not (data.parent / "work").exists()
+
+
+def test_the_index_is_kept_for_the_same_corpus_and_made_again_for_another(data: Path) -> None:
+    bench(data)
+    [first] = (data.parent / "work" / "indexes").iterdir()
+    made = (first / "meta.json").stat().st_mtime_ns
+    bench(data)
+    assert (first / "meta.json").stat().st_mtime_ns == made
+    (first / "meta.json").write_text("{}")
+    assert bench(data)[0].measures.n == 4
+    corpus = data / "plant" / "corpus.jsonl"
+    corpus.write_text(corpus.read_text(encoding="utf-8").replace("Ostrava buys it.", ""), encoding="utf-8")
+    assert bench(data)[0].items[3].trajectory.verdict.verdict == "not_enough_evidence"
+    assert len(list((data.parent / "work" / "indexes").iterdir())) == 2
+
+
+def test_results_as_json_items_and_tables(data: Path, tmp_path: Path) -> None:
+    results = bench(data, policies=("cooccurrence", "single_turn"))
+    write_results(tmp_path / "results.json", "plant", results)
+    written = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert written["dataset"] == "plant"
+    assert [row["policy"] for row in written["results"]] == ["cooccurrence", "single_turn"]
+    fields = (
+        "policy split n macro_f1 f1_true f1_false balanced_accuracy accuracy_by_negative searches_per_triple abstained macro_f1_at_80"
+    )
+    fields += " pair_ranking accuracy_by_phenomenon calibration_error evidence_verbatim triples_per_second"
+    assert set(fields.split()) <= set(written["results"][0])
+    assert written["results"][0]["macro_f1"] == results[0].measures.macro_f1
+    assert written["results"][0]["pair_ranking"] is None
+
+    write_items(tmp_path / "items.jsonl", results)
+    items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["policy"], row["id"]) for row in items[3:5]] == [("cooccurrence", "f2"), ("single_turn", "t1")]
+    assert {"id", "key", "gold", "verdict", "p_supported", "confidence", "neg_type", "searches"} <= set(items[0])
+
+    table = format_results(results)
+    head, first, second = table.splitlines()[:3]
+    assert head.split()[:3] == ["split", "policy", "n"]
+    assert first.split()[:3] == ["test", "cooccurrence", "4"]
+    assert second.split()[:3] == ["test", "single_turn", "4"]
+    assert f"{results[0].measures.macro_f1:.3f}" in first
+    assert "nearest_object" in table
+    assert "Accuracy by phenomenon" not in table
+    assert "brought no passage with both names" in table

@@ -1,28 +1,50 @@
-"""Runs policies over datasets on the real path: the graph file is loaded, the corpus indexed, the items' triples verified, then scored."""
+"""Runs policies over datasets on the real path: the graph file is loaded, the corpus indexed, the triples verified, then scored."""
 
 from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from hashlib import sha256
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kgaudit.bench.datasets import Dataset, Item, open_dataset, read_split, read_texts
+from kgaudit.agent.loop import Policy
+from kgaudit.agent.mentions import names_both
+from kgaudit.agent.policies import make_policy
+from kgaudit.agent.structure import StructuralRoute
+from kgaudit.bench.datasets import Item, open_dataset, read_split, read_texts
 from kgaudit.bench.metrics import Measures, Scored, f1, macro_f1, measure
 from kgaudit.claims import Claim
-from kgaudit.errors import InputError, storage_error
+from kgaudit.documents import Passage, Retriever
+from kgaudit.errors import InputError, SearchIndexError
+from kgaudit.models.judge import Judge
+from kgaudit.predicates import learn_cards
+from kgaudit.runs.audit import file_digest
+from kgaudit.runs.engine import verify_all
+from kgaudit.runs.files import whole_file, write_json
+from kgaudit.sources import LoadedGraph, SourceOptions, load
+from kgaudit.verdicts import Trajectory
+from kgaudit.wording import ClaimBuilder
 
 FIRST_SEARCH_POLICY = "single_turn"
 """Its one query decides which triples are those whose first search failed."""
 
+Report = Callable[[int, int | None], None]
+Watch = Callable[[str, str], AbstractContextManager[Report]]
+"""Shows a piece of work: called with its name and its unit, like `kgaudit.runs.progress.Progress`."""
+
+Outcome = tuple[Trajectory, tuple[Passage, ...]]
+Verify = Callable[[Policy, Sequence[Claim], Report], Mapping[str, Outcome]]
+"""Verifies claims: key to the trajectory and every passage that was seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class BenchOptions:
-    """What to measure. `work` is the folder in which indexes are kept between calls (default: below the user's cache folder)."""
+    """What to measure. `work` is the folder in which indexes are kept between calls; None: below the user's cache folder."""
 
     name: str
     data: Path
@@ -46,7 +68,7 @@ class Result:
     """One policy on one split. `items` are in the order of the dataset's file.
 
     `where_first_search_failed` covers the triples for which the first search of `single_turn` brought no passage with both names;
-    None where `single_turn` was not measured or no search failed.
+    None where `single_turn` was not measured or none of its searches failed.
     """
 
     policy: str
@@ -56,66 +78,134 @@ class Result:
     where_first_search_failed: PartMeasures | None = None
 
 
-Outcome = tuple[Trajectory, Sequence[Passage]]
-Verify = Callable[[str, Sequence[Claim]], Mapping[str, Outcome]]
-"""Verifies claims with the policy of that name: key to the trajectory and every passage that was seen."""
+@contextmanager
+def _unseen(what: str, unit: str) -> Iterator[Report]:
+    yield lambda done, total: None
 
 
-def run_bench(options: BenchOptions, say: Callable[[str], None] = lambda text: None) -> list[Result]:
-    """Measures every policy on every split. `say` is told what is being done.
+def run_bench(options: BenchOptions, judge: Judge | None = None, watch: Watch = _unseen) -> list[Result]:
+    """Measures every policy on every split, splits in the order given. `judge` defaults to the one that ships.
 
-    Raises `UsageError` where dataset, split or policy do not exist, `InputError` where the graph file does not hold an item's triple.
+    Raises `UsageError` where dataset, split or policy do not exist, `InputError` where the graph file does not hold an item's triple,
+    and what loading, indexing and verifying raise.
     """
     dataset = open_dataset(options.data, options.name)
     splits = {split: read_split(dataset, split) for split in options.splits}
-    claims = {split: find_claims(dataset, split, items) for split, items in splits.items()}
-    with open_systems(dataset, options, say) as verify:
-        return score(splits, claims, options.policies, verify, read_texts(dataset), say)
+    for name in options.policies:
+        make_policy(name)  # a wrong name is said before the work begins
+    with tempfile.TemporaryDirectory(prefix="kgaudit-bench-") as work:
+        graphs: dict[Path, LoadedGraph] = {}
+        for split in splits:
+            path = dataset.graph(split)
+            if path not in graphs:
+                with watch(f"reading {path.name}", "statements") as report:
+                    graphs[path] = load([path], Path(work) / path.name, SourceOptions(), report)
+        claims = {split: find_claims(graphs[dataset.graph(split)], items, dataset.graph(split)) for split, items in splits.items()}
+        retriever = open_index(dataset.corpus, options.work or default_work(), watch)
+        try:
+            verify = make_verify(retriever, judge or default_judge())
+            documents = read_texts(dataset)
+            results: list[Result] = []
+            for split, items in splits.items():
+                graph = graphs[dataset.graph(split)]
+                policies = [make_policy(name, [StructuralRoute(graph.schema, graph.names)]) for name in options.policies]
+                results += measure_split(split, items, claims[split], policies, verify, documents, watch)
+            return results
+        finally:
+            retriever.close()
 
 
-def score(
-    splits: Mapping[str, Sequence[Item]],
-    claims: Mapping[str, Mapping[str, Claim]],
-    policies: Sequence[str],
+def default_work() -> Path:
+    """Where indexes are kept between calls: `kgaudit` in the user's cache folder."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kgaudit"
+
+
+def default_judge() -> Judge:
+    """The judge that ships."""
+    from kgaudit.models.cue import load_default
+
+    return load_default()
+
+
+def open_index(corpus: Path, work: Path, watch: Watch = _unseen) -> Retriever:
+    """The embedded index of a corpus, built below `work` where there is none of this content that can be read."""
+    from kgaudit_retrievers.embedded import EmbeddedRetriever, build_index
+
+    place = work / "indexes" / file_digest(corpus)[:32]
+    if place.exists():
+        try:
+            return EmbeddedRetriever(place)
+        except SearchIndexError:
+            pass  # of another version, or damaged: built again below
+    with watch(f"indexing {corpus.name}", "documents") as report:
+        build_index([corpus], place, progress=report)
+    return EmbeddedRetriever(place)
+
+
+def find_claims(graph: LoadedGraph, items: Sequence[Item], path: Path) -> dict[str, Claim]:
+    """The claim of each item's key, in the order of the items. Raises `InputError` naming an item that the graph does not hold."""
+    wanted = {item.key for item in items}
+    builder = ClaimBuilder(graph.names, learn_cards(graph))
+    found = {candidate.key: builder.claim(candidate) for candidate in graph.candidates() if candidate.key in wanted}
+    missing = [item.id for item in items if item.key not in found]
+    if missing:
+        more = f" and of {len(missing) - 1:,} more items" if len(missing) > 1 else ""
+        raise InputError(
+            f"the triple of item {missing[0]}{more} is not among the triples to verify in this graph",
+            where=str(path),
+            todo="Add it to the graph file; a triple that counts as schema or labels by the rules cannot be measured.",
+        )
+    return {item.key: found[item.key] for item in items}
+
+
+def make_verify(retriever: Retriever, judge: Judge) -> Verify:
+    """Verification by the engine that audits use."""
+
+    def verify(policy: Policy, claims: Sequence[Claim], report: Report) -> Mapping[str, Outcome]:
+        outcomes: dict[str, Outcome] = {}
+
+        def take(claim: Claim, trajectory: Trajectory, passages: tuple[Passage, ...]) -> None:
+            outcomes[claim.key] = trajectory, passages
+            report(len(outcomes), len(claims))
+
+        verify_all(claims, policy=policy, retriever=retriever, judge=judge, on_result=take)
+        return outcomes
+
+    return verify
+
+
+def measure_split(
+    split: str,
+    items: Sequence[Item],
+    claims: Mapping[str, Claim],
+    policies: Sequence[Policy],
     verify: Verify,
     documents: Mapping[str, str],
-    say: Callable[[str], None],
+    watch: Watch = _unseen,
 ) -> list[Result]:
-    """Verifies and measures. `claims` holds the claim of each item's key for each split, `documents` the corpus by id."""
+    """Verifies the claims with each policy and measures it. `claims` go by item key, `documents` holds the corpus' texts by id."""
     results = []
-    for split, items in splits.items():
-        failed: set[str] = set()
-        measured = []
-        for policy in policies:
-            say(f"{split}: {policy} on {len(items):,} triples")
-            started = time.perf_counter()
-            outcomes = verify(policy, list(claims[split].values()))
-            seconds = time.perf_counter() - started
-            scored = tuple(_scored(item, outcomes[item.key][0]) for item in items)
-            measured.append(Result(policy, split, measure(scored, documents, seconds), scored))
-            if policy == FIRST_SEARCH_POLICY:
-                failed = {key for key, outcome in outcomes.items() if _first_search_failed(claims[split][key], outcome)}
-        results += [replace(result, where_first_search_failed=_measure_part(result.items, failed)) for result in measured]
-    return results
-
-
-def find_claims(dataset: Dataset, split: str, items: Sequence[Item]) -> dict[str, Claim]:
-    """The claims of the items by key, in the order of the items, as the graph file words them."""
-    raise NotImplementedError
-
-
-def _scored(item: Item, trajectory: Trajectory) -> Scored:
-    return Scored(item.id, item.key, item.gold, item.neg_type, item.phenomenon, item.evidence, trajectory)
+    failed: set[str] = set()
+    for policy in policies:
+        with watch(f"{split}: {policy.name}", "triples") as report:
+            begun = time.perf_counter()
+            outcomes = verify(policy, list(claims.values()), report)
+            seconds = time.perf_counter() - begun
+        scored = tuple(
+            Scored(item.id, item.key, item.gold, item.neg_type, item.phenomenon, item.evidence, outcomes[item.key][0]) for item in items
+        )
+        results.append(Result(policy.name, split, measure(scored, documents, seconds), scored))
+        if policy.name == FIRST_SEARCH_POLICY:
+            failed = {key for key, outcome in outcomes.items() if _first_search_failed(claims[key], outcome)}
+    return [replace(result, where_first_search_failed=_measure_part(result.items, failed)) for result in results]
 
 
 def _first_search_failed(claim: Claim, outcome: Outcome) -> bool:
-    """Whether the first search of a trajectory brought no passage with both names (where it searched at all)."""
+    """Whether a trajectory's first search brought no passage with both names."""
     trajectory, passages = outcome
+    by_id = {passage.id: passage for passage in passages}
     first = next((step for step in trajectory.steps if step.action == "search_documents"), None)
-    if first is None:
-        return False
-    found = {passage.id: passage for passage in passages}
-    return not any(names_both(found[key], claim) for key in first.passages)
+    return first is not None and not any(names_both(by_id[key], claim) for key in first.passages)
 
 
 def _measure_part(items: Sequence[Scored], keys: set[str]) -> PartMeasures | None:
@@ -128,7 +218,7 @@ def _measure_part(items: Sequence[Scored], keys: set[str]) -> PartMeasures | Non
 
 
 def results_to_json(dataset: str, results: Iterable[Result]) -> dict[str, Any]:
-    """What `--json` writes."""
+    """What `--json` writes: `{"dataset", "results": [{"policy", "split", one entry a measure}]}`."""
     rows = []
     for result in results:
         part = result.where_first_search_failed
@@ -146,25 +236,25 @@ def write_results(path: Path, dataset: str, results: Iterable[Result]) -> None:
 
 
 def write_items(path: Path, results: Iterable[Result]) -> None:
-    """Writes one JSON line an item, policy and split. Raises `StorageError`."""
+    """Writes a JSON line for each item of each result. Raises `StorageError`."""
     with whole_file(path) as out:
         for result in results:
             for item in result.items:
-                trajectory = item.trajectory
+                trajectory, verdict = item.trajectory, item.trajectory.verdict
                 row = {
                     "policy": result.policy,
                     "split": result.split,
                     "id": item.id,
                     "key": item.key,
                     "gold": item.gold,
-                    "verdict": trajectory.verdict.verdict,
-                    "p_supported": trajectory.verdict.p_supported,
-                    "confidence": trajectory.verdict.confidence,
+                    "verdict": verdict.verdict,
+                    "p_supported": verdict.p_supported,
+                    "confidence": verdict.confidence,
                     "neg_type": item.neg_type,
                     "phenomenon": item.phenomenon,
                     "searches": trajectory.searches,
                     "judged_pairs": trajectory.judged_pairs,
-                    "route": trajectory.verdict.route,
-                    "reason": trajectory.verdict.reason,
+                    "route": verdict.route,
+                    "reason": verdict.reason,
                 }
                 out.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")

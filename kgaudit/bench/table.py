@@ -40,8 +40,7 @@ def format_results(results: Sequence[Result]) -> str:
     """The tables, lines joined by line ends. A dash stands where a measure has no basis."""
     ordered = sorted(results, key=lambda result: [each.split for each in results].index(result.split))
     main = [["split", "policy", *(title for title, _, _ in _COLUMNS)]]
-    for result in ordered:
-        main.append([result.split, result.policy, *(_cell(value(result.measures), form) for _, value, form in _COLUMNS)])
+    main += [[result.split, result.policy, *(_cell(value(result.measures), form) for _, value, form in _COLUMNS)] for result in ordered]
     parts = [_aligned(main), _LEGEND]
     for title, kinds in (
         ("Accuracy by kind of triple", lambda measures: measures.accuracy_by_negative),
@@ -72,7 +71,14 @@ def _failed_table(results: Sequence[Result]) -> str:
         part = result.where_first_search_failed
         assert part is not None
         rows.append(
-            [result.split, result.policy, str(part.n), _cell(part.macro_f1, ".3f"), _cell(part.f1_true, ".3f"), _cell(part.searches_per_triple, ".2f")]
+            [
+                result.split,
+                result.policy,
+                str(part.n),
+                _cell(part.macro_f1, ".3f"),
+                _cell(part.f1_true, ".3f"),
+                _cell(part.searches_per_triple, ".2f"),
+            ]
         )
     return _aligned(rows)
 
@@ -87,8 +93,6 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
     figures = [all(cell[:1].isdigit() or cell == "-" for cell in column[1:]) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        cells = (
-            cell.rjust(width) if figure else cell.ljust(width) for cell, width, figure in zip(row, widths, figures, strict=True)
-        )
+        cells = (cell.rjust(width) if figure else cell.ljust(width) for cell, width, figure in zip(row, widths, figures, strict=True))
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)

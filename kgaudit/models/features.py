@@ -80,22 +80,21 @@ def predicate_words(label: str, paraphrases: tuple[str, ...] = ()) -> PredicateW
 
 
 _SLOTS = {name: crc32(name.encode()) * _M1 & _MASK64 for name in (
-    "b1 b2 b3 ball l1 l2 l3 r1 r2 r3 oL oR oL2 oR2 sL sR sL2 sR2 t kind far oLpos oRpos sRpos sLpos".split())}  # fmt: skip
+    "b1 b2 b3 ball l1 l2 l3 r1 r2 r3 oL oR oL2 oR2 sL sR sL2 sR2 kind oLpos oRpos sRpos sLpos oHead oFirst oLen sHead bag".split())}  # fmt: skip
 
 
-def _masked(reading: Reading, mentions: Mentions, link: Link) -> list[int]:
+def _masked(reading: Reading, s_places: Sequence[Place], o_places: Sequence[Place], link: Link) -> list[int]:
     codes = list(reading.codes)
-    for place in mentions.s:
-        codes[place.first : place.last] = [SUBJECT_CODE] * (place.last - place.first)
-    for place in mentions.o:
-        codes[place.first : place.last] = [OBJECT_CODE] * (place.last - place.first)
+    for places, code in ((s_places, SUBJECT_CODE), (o_places, OBJECT_CODE)):
+        for place in places:
+            codes[place.first : place.last] = [code] * (place.last - place.first)
     for place, code in ((link.s, SUBJECT_CODE), (link.o, OBJECT_CODE)):
         if place.kind != TITLE:
             codes[place.first : place.last] = [code] * (place.last - place.first)
     return codes
 
 
-def _collapsed(codes: list[int], start: int, end: int, name_words: frozenset[int] | set[int]) -> list[int]:
+def _collapsed(codes: list[int], start: int, end: int, name_words: frozenset[int]) -> list[int]:
     """Codes from `start` to `end` with runs of a mask or of other names as one."""
     out: list[int] = []
     last = -1
@@ -113,14 +112,10 @@ def _collapsed(codes: list[int], start: int, end: int, name_words: frozenset[int
 _RUNS = frozenset((SUBJECT_CODE, OBJECT_CODE, NAME_CODE))
 
 
-def _name_words(reading: Reading) -> set[int]:
-    return {i for first, last in reading.names for i in range(first, last)}
-
-
-def ngram_codes(reading: Reading, mentions: Mentions, link: Link) -> list[int]:
-    """64-bit codes of the word n-grams of one link, not yet crossed with the predicate."""
-    codes = _masked(reading, mentions, link)
-    names = _name_words(reading)
+def ngram_codes(reading: Reading, s_places: Sequence[Place], o_places: Sequence[Place], link: Link) -> list[int]:
+    """64-bit codes of the word n-grams of one link, not yet crossed with the predicate. `s_places` and `o_places` are masked."""
+    codes = _masked(reading, s_places, o_places, link)
+    names = reading.name_words
     s, o = link.s, link.o
     n = len(codes)
     s_first = s.last <= o.first
@@ -183,6 +178,15 @@ def ngram_codes(reading: Reading, mentions: Mentions, link: Link) -> list[int]:
                 one(_SLOTS[right_slot + "pos"], code)
         if len(near) >= 2:
             two(_SLOTS[right_slot + "2"], near[0], near[1])
+    if o.kind != TITLE:
+        one(_SLOTS["oHead"], reading.codes[o.last - 1])
+        one(_SLOTS["oFirst"], reading.codes[o.first])
+        one(_SLOTS["oLen"], min(o.last - o.first, 4) * 2 + (o.first in names))
+        low, high = codes_start(reading, o), codes_end(reading, o)
+        for code in set(codes[low:high]):
+            one(_SLOTS["bag"], code)
+    if s.kind in (0, 1):
+        one(_SLOTS["sHead"], reading.codes[s.last - 1])
     return out
 
 

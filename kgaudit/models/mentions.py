@@ -205,3 +205,41 @@ def _links(reading: Reading, s_all: list[Place], o_all: list[Place], most: int) 
             links.append(Link(s, o, cost))
     links.sort(key=lambda link: (link.cost, link.s.first, link.o.first))
     return tuple(links[:most])
+
+
+def _gap(a: Place, b: Place) -> int:
+    return b.first - a.last if a.last <= b.first else a.first - b.last
+
+
+def object_rivals(claim: Claim, reading: Reading, mentions: Mentions, most: int) -> tuple[Place, ...]:
+    """Places near the best link that could stand in the object's place: values of its kind, or other names; the nearest first."""
+    link = mentions.links[0]
+    taken = {i for place in (*mentions.s, *mentions.o, link.s, link.o) for i in range(place.first, place.last)}
+    claimed = claimed_value(claim.object)
+    spans: list[tuple[int, int]]
+    if claimed is not None:
+        spans = [(first, last) for first, last, value in reading.values if compare(claimed, value) == "differs"]
+    else:
+        spans = list(reading.names)
+    return _nearest(reading, spans, taken, link.s, link.o, most)
+
+
+def subject_rivals(reading: Reading, mentions: Mentions, most: int) -> tuple[Place, ...]:
+    """Other names near the best link that could stand in the subject's place, the nearest to the object first."""
+    link = mentions.links[0]
+    taken = {i for place in (*mentions.s, *mentions.o, link.s, link.o) for i in range(place.first, place.last)}
+    return _nearest(reading, list(reading.names), taken, link.o, link.s, most)
+
+
+def _nearest(
+    reading: Reading, spans: list[tuple[int, int]], taken: set[int], fixed: Place, replaced: Place, most: int
+) -> tuple[Place, ...]:
+    anchor = fixed if fixed.kind != TITLE else replaced
+    wanted = {reading.sentence_of[place.first] for place in (fixed, replaced) if place.kind != TITLE}
+    places = [
+        Place(first, last, FULL)
+        for first, last in spans
+        if first not in taken and last - 1 not in taken and reading.sentence_of[first] in wanted
+    ]
+    places.sort(key=lambda place: (_gap(place, anchor), place.first))
+    return tuple(places[:most])

@@ -62,6 +62,7 @@ class Reading:
     sentence_of: tuple[int, ...]
     sentence_spans: tuple[tuple[int, int], ...]
     names: tuple[tuple[int, int], ...]
+    name_words: frozenset[int]
     values: tuple[tuple[int, int, FoundValue], ...]
     pronouns: tuple[int, ...]
 
@@ -147,6 +148,7 @@ def read(text: str, language: str) -> Reading:
         sentence_of=tuple(sentence_of),
         sentence_spans=tuple(spans),
         names=tuple(names),
+        name_words=frozenset(i for first, last in names for i in range(first, last)),
         values=tuple(values),
         pronouns=tuple(i for i, word in enumerate(words) if word in PRONOUNS),
     )

@@ -14,7 +14,7 @@ from kgaudit.reports.summary import Figures, Group, SourceKind, Tally
 from kgaudit.runs.reader import RunReader
 from kgaudit.verdicts import VERDICTS
 
-_SHOWN_GROUPS, _TABLE_LIMIT, _FILTER_SOURCES = 15, 1000, 50
+_SHOWN_GROUPS, _TABLE_LIMIT, _FILTER_SOURCES = 10, 1000, 50
 _LABEL_LIMIT = 300
 _SOURCE_WORDS: Mapping[SourceKind, str] = {
     "file": "File",

@@ -348,8 +348,10 @@ class EmbeddedRetriever:
 
     def _search(self, query: Query, k: int) -> list[Passage]:
         language = language_of(query.language)
-        found, _ = terms(query.text, (language,) if language else self._languages)
-        return [self._passage(number, score) for number, score in self._postings.top(list(dict.fromkeys(found)), k)]
+        found = terms(query.text, (language,) if language else self._languages)[0]
+        names = [[list(dict.fromkeys(terms(name)[0])) for name in group] for group in query.names if any(group)]
+        best = self._postings.search(list(dict.fromkeys(found)), names, k)
+        return [self._passage(number, score) for number, score in best]
 
     def document(self, identity: str) -> Document | None:
         """The document of this id, or None."""

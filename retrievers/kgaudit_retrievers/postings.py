@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,12 @@ K1 = 0.9
 B = 0.4
 _BLOCK = 4_000_000  # postings held in memory before they are sorted and written: about 150 MB
 
-_HASHES, _OFFSETS, _PASSAGES, _WEIGHTS = "terms.u64", "offsets.i64", "passages.u32", "weights.f32"
-FILES = (_HASHES, _OFFSETS, _PASSAGES, _WEIGHTS)
+_LEVELS = 255  # what a term adds is kept in 8 bits, as a share of its idf
+
+_POSTING = np.dtype([("term", np.uint32), ("passage", np.uint32), ("count", np.uint16)])
+_TERMS, _PASSAGES, _WEIGHTS = "terms.bin", "postings.u32", "weights.u8"
+_TERM = np.dtype([("hash", np.uint64), ("begin", np.int64), ("end", np.int64), ("unit", np.float32), ("most", np.float32)])
+FILES = (_TERMS, _PASSAGES, _WEIGHTS)
 
 
 def _hash(term: str) -> int:
@@ -75,18 +80,20 @@ class PostingsWriter:
             frequency += np.bincount(block["term"], minlength=len(frequency))
         hashes = np.fromiter(map(_hash, self._ids), np.uint64, len(self._ids))
         order = np.argsort(hashes, kind="stable")
-        offsets = np.concatenate([[0], np.cumsum(frequency[order])]).astype(np.int64)
-        hashes[order].tofile(self._folder / _HASHES)
-        offsets.tofile(self._folder / _OFFSETS)
+        table = np.empty(len(order), _TERM)
+        table["hash"] = hashes[order]
+        table["end"] = np.cumsum(frequency[order])
+        table["begin"] = table["end"] - frequency[order]
+        idf = np.log1p((len(self._lengths) - frequency + 0.5) / (frequency + 0.5))
+        table["unit"] = idf[order] / _LEVELS
 
-        total = int(offsets[-1])
+        total = int(frequency.sum())
         passages = np.memmap(self._folder / _PASSAGES, np.uint32, "w+", shape=(total,))
-        weights = np.memmap(self._folder / _WEIGHTS, np.float32, "w+", shape=(total,))
-        cursor = np.empty(len(self._ids), np.int64)
-        cursor[order] = offsets[:-1]
+        weights = np.memmap(self._folder / _WEIGHTS, np.uint8, "w+", shape=(total,))
+        cursor = np.empty(len(order), np.int64)
+        cursor[order] = table["begin"]
         lengths = np.frombuffer(self._lengths, np.uint32).astype(np.float64)
         norm = K1 * (1 - B + B * lengths / max(1.0, float(lengths.mean())))
-        idf = np.log1p((len(lengths) - frequency + 0.5) / (frequency + 0.5))
         for block in blocks:
             terms = np.asarray(block["term"])
             starts = np.flatnonzero(np.concatenate([[True], terms[1:] != terms[:-1]]))
@@ -95,58 +102,153 @@ class PostingsWriter:
             cursor[terms[starts]] += runs
             passages[places] = block["passage"]
             count = block["count"].astype(np.float64)
-            weights[places] = idf[terms] * count / (count + norm[block["passage"]])
+            weights[places] = np.rint(_LEVELS * count / (count + norm[block["passage"]]))
+        table["most"] = table["unit"] * np.maximum.reduceat(weights, table["begin"])
+        table.tofile(self._folder / _TERMS)
         passages.flush()
         weights.flush()
         for path in self._blocks:
             path.unlink()
 
 
-_POSTING = np.dtype([("term", np.uint32), ("passage", np.uint32), ("count", np.uint16)])
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The postings of one term: the passages that hold it, in order, and what it adds to each at most."""
+
+    passages: NDArray[np.uint32]
+    weights: NDArray[np.uint8]
+    unit: np.float32
+    most: float
+
+    def _places(self, numbers: NDArray[np.integer[Any]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        places = np.minimum(np.searchsorted(self.passages, numbers), len(self.passages) - 1)
+        return places, self.passages[places] == numbers
+
+    def holds(self, numbers: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+        """Which of the passages hold the term."""
+        return self._places(numbers)[1]
+
+    def added(self, numbers: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
+        """What the term adds to each of the passages."""
+        places, there = self._places(numbers)
+        return np.where(there, self.weights[places] * self.unit, np.float32(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
     """The arrays of a finished index, mapped into memory; may be read from any number of threads."""
 
+    table: NDArray[np.void]
     hashes: NDArray[np.uint64]
-    offsets: NDArray[np.int64]
     passages: NDArray[np.uint32]
-    weights: NDArray[np.float32]
+    weights: NDArray[np.uint8]
     size: int
 
     @classmethod
     def open(cls, folder: Path, size: int) -> Postings:
         """The postings in `folder` over `size` passages."""
+        table = np.fromfile(folder / _TERMS, _TERM)
         return cls(
-            np.fromfile(folder / _HASHES, np.uint64),
-            np.fromfile(folder / _OFFSETS, np.int64),
-            np.memmap(folder / _PASSAGES, np.uint32, "r"),
-            np.memmap(folder / _WEIGHTS, np.float32, "r"),
+            table,
+            np.ascontiguousarray(table["hash"]),
+            np.asarray(np.memmap(folder / _PASSAGES, np.uint32, "r")),
+            np.asarray(np.memmap(folder / _WEIGHTS, np.uint8, "r")),
             size,
         )
 
-    def _find(self, terms: Sequence[str]) -> list[tuple[int, int]]:
-        """Where the postings of each term begin and end; nothing for terms that no passage holds."""
+    def _find(self, terms: Sequence[str]) -> list[_Found | None]:
+        """The postings of each term; None where no passage holds it."""
         wanted = np.fromiter(map(_hash, terms), np.uint64, len(terms))
-        places = np.searchsorted(self.hashes, wanted)
-        return [
-            (int(self.offsets[place]), int(self.offsets[place + 1]))
-            for place, hashed in zip(places, wanted, strict=True)
-            if place < len(self.hashes) and self.hashes[place] == hashed
-        ]
+        places = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)
+        found: list[_Found | None] = []
+        for place, there in zip(places.tolist(), (self.hashes[places] == wanted).tolist(), strict=True):
+            if there:
+                _, begin, end, unit, most = self.table[place].item()
+                found.append(_Found(self.passages[begin:end], self.weights[begin:end], np.float32(unit), most))
+            else:
+                found.append(None)
+        return found
 
-    def top(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
-        """The best `k` passages for the terms, each counted once, with their scores; ties in the order of the passages."""
+    def search(self, terms: Sequence[str], names: Sequence[Sequence[Sequence[str]]], k: int) -> list[tuple[int, float]]:
+        """The best `k` passages for the terms, each term counted once, with their scores; ties in the order of the passages.
+
+        `names` are groups of alternative names as their terms: passages that hold all words of a name of every group come first.
+        """
+        found = sorted((one for one in self._find(terms) if one), key=lambda one: -one.most)
+        holders = self._holders(names)
+        scores = np.zeros(len(holders), np.float32)
+        for one in found:
+            scores += one.added(holders)
+        first = _best(holders, scores, k)
+        if len(first) == k:
+            return first
+        held = {number for number, _ in first}
+        others = [(number, score) for number, score in self._top(found, k) if number not in held]
+        return (first + others)[:k]
+
+    def _top(self, found: list[_Found], k: int) -> list[tuple[int, float]]:
+        """The best passages for the terms, those that can add most first.
+
+        As soon as the `k`-th best passage has more than all the terms left can add, no passage without a term seen so far can be
+        among the best: the long lists of common words need only be looked into (Turtle and Flood, Query Evaluation: Strategies
+        and Optimizations, 1995).
+        """
         scores = np.zeros(self.size, np.float32)
-        for begin, end in self._find(terms):
-            scores[self.passages[begin:end]] += self.weights[begin:end]
-        return _best(scores, k)
+        left = sum(one.most for one in found)
+        limit, seen = 0.0, 0
+        for one in found:
+            if limit > left * 1.0001:
+                break
+            scores[one.passages] += one.weights * one.unit
+            left -= one.most
+            seen += 1
+            if len(one.passages) >= k:
+                here = scores[one.passages]
+                limit = max(limit, float(np.partition(here, len(here) - k)[len(here) - k]))
+        if not seen:
+            return []
+        size = sum(len(one.passages) for one in found[:seen])
+        if size < self.size // 8:
+            numbers = np.unique(np.concatenate([one.passages for one in found[:seen]]))
+        else:
+            numbers = np.flatnonzero(scores)
+        values = scores[numbers]
+        if limit:
+            near = values + np.float32(max(0.0, left) * 1.0001) >= np.float32(limit)
+            numbers, values = numbers[near], values[near]
+        for one in found[seen:]:
+            values += one.added(numbers)
+        return _best(numbers, values, k)
+
+    def _holders(self, names: Sequence[Sequence[Sequence[str]]]) -> NDArray[np.uint32]:
+        """The passages that hold all terms of a name of every group, in order."""
+        none = np.empty(0, np.uint32)
+        groups: list[list[list[_Found]]] = []
+        for group in names:
+            found = [self._find(terms) for terms in group if terms]
+            whole = [sorted(filter(None, name), key=lambda one: len(one.passages)) for name in found if None not in name]
+            if not whole:
+                return none
+            groups.append(whole)
+        # The group that leaves fewest first: the long lists are then only looked into.
+        groups.sort(key=lambda group: sum(len(name[0].passages) for name in group))
+        holders: NDArray[np.uint32] | None = None
+        for group in groups:
+            held = []
+            for name in group:
+                numbers, rest = (name[0].passages, name[1:]) if holders is None else (holders, name)
+                for one in rest:
+                    numbers = numbers[one.holds(numbers)]
+                held.append(numbers)
+            holders = held[0] if len(held) == 1 else np.unique(np.concatenate(held))
+        return none if holders is None else holders
 
 
-def _best(scores: NDArray[np.float32], k: int) -> list[tuple[int, float]]:
+def _best(numbers: NDArray[np.integer[Any]], scores: NDArray[np.float32], k: int) -> list[tuple[int, float]]:
+    """The best `k` of the numbers (in order) by score, then number."""
     size = len(scores)
-    limit = np.partition(scores, size - k)[size - k] if k < size else np.float32(0)
-    near = np.flatnonzero(scores >= max(limit, np.finfo(np.float32).tiny))
-    order = np.argsort(-scores[near], kind="stable")[:k]
-    return [(int(near[i]), float(scores[near[i]])) for i in order]
+    if k < size:
+        near = np.flatnonzero(scores >= np.partition(scores, size - k)[size - k])
+        numbers, scores = numbers[near], scores[near]
+    order = np.argsort(-scores, kind="stable")[:k]
+    return list(zip(numbers[order].tolist(), scores[order].tolist(), strict=True))

@@ -1,0 +1,119 @@
+"""An audit with the embedded defaults: triples a second, peak memory, and pairs a second of the judge.
+
+Started by audit.py, first with --prepare: it indexes the corpus and writes to WORK what the plain loop is given (`passages.jsonl`,
+`claims.jsonl`). Then, in a process of its own and with index and judge ready before the clock starts, it verifies the triples
+(retrieval, judging, verdict) and writes the pairs that it judged (`pairs.jsonl`), and judges those pairs again for the clock.
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from pathlib import Path
+
+from common import peak_mb, progress, use_two_cores, write_json
+
+from kgaudit.agent.mentions import names_both
+from kgaudit.agent.policies import make_policy
+from kgaudit.agent.structure import StructuralRoute
+from kgaudit.bench.datasets import open_dataset, read_split
+from kgaudit.bench.runner import default_judge, find_claims, make_verify, open_index
+from kgaudit.sources import SourceOptions, load
+
+DATASET, SPLIT = "wiki-triples", "test"
+EQUAL_PAIRS = 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--prepare", action="store_true")
+    parser.add_argument("--items", type=int, help="measure on so many triples, drawn at random (default: all)")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if options.prepare:
+        prepare(options.data, options.work)
+    else:
+        use_two_cores()
+        write_json(options.json, measure(options.data, options.work, options.items))
+
+
+def load_claims(data: Path, work: Path):
+    """The claims of the split, in a random but fixed order, and the routes of the policy."""
+    dataset = open_dataset(data, DATASET)
+    graph = load([dataset.graph(SPLIT)], work / "graph", SourceOptions(), None)
+    claims = list(find_claims(graph, read_split(dataset, SPLIT), dataset.graph(SPLIT)).values())
+    random.Random(0).shuffle(claims)
+    return claims, [StructuralRoute(graph.schema, graph.names)]
+
+
+def prepare(data: Path, work: Path) -> None:
+    progress("ours: building the index")
+    dataset = open_dataset(data, DATASET)
+    open_index(dataset.corpus, work).close()
+    claims, _ = load_claims(data, work)
+    write_lines(work / "claims.jsonl", [claim.text for claim in claims])
+    write_lines(work / "passages.jsonl", passages_of(dataset.corpus))
+
+
+def passages_of(corpus: Path) -> list[str]:
+    """The passages of the index with their titles, as strings: what the plain loop searches."""
+    from kgaudit_retrievers.corpus import read_documents
+    from kgaudit_retrievers.passages import pieces, windows
+
+    texts = []
+    for document in read_documents([corpus], lambda *_: None):
+        spans = pieces(document.text)
+        for window in windows(spans):
+            text = document.text[spans[window.first][0] : spans[window.last - 1][1]]
+            texts.append(f"{document.title}. {text}" if document.title else text)
+    return texts
+
+
+def measure(data: Path, work: Path, items: int | None) -> dict:
+    claims, routes = load_claims(data, work)
+    claims = claims[:items]
+    retriever, judge = open_index(open_dataset(data, DATASET).corpus, work), default_judge()
+    verify, policy = make_verify(retriever, judge), make_policy("agentkgv", routes)
+    verify(policy, claims[:1], lambda done, total: None)
+
+    progress(f"ours: {len(claims)} triples")
+    started = time.perf_counter()
+    outcomes = verify(policy, claims, lambda done, total: None)
+    seconds = time.perf_counter() - started
+
+    by_key = {claim.key: claim for claim in claims}
+    pairs = []
+    for key, (trajectory, passages) in outcomes.items():
+        found = {passage.id: passage for passage in passages}
+        pairs += [(by_key[key], found[passage]) for step in trajectory.steps for passage, _ in step.stances]
+    # Passages that do not name both cost the judge next to nothing: the comparison is on those that cost it the most.
+    equal = [(claim, passage) for claim, passage in pairs if names_both(passage, claim)][:EQUAL_PAIRS]
+    write_lines(work / "pairs.jsonl", [[claim.text, passage.text] for claim, passage in equal])
+    peak = peak_mb()
+    progress(f"ours: {len(equal)} equal pairs")
+    started = time.perf_counter()
+    judge.judge(equal)
+    pair_seconds = time.perf_counter() - started
+    return {
+        "triples": len(claims),
+        "pairs": len(pairs),
+        "seconds": seconds,
+        "triples_per_second": len(claims) / seconds,
+        "searches_per_triple": sum(trajectory.searches for trajectory, _ in outcomes.values()) / len(claims),
+        "equal_pairs": len(equal),
+        "equal_pairs_per_second": len(equal) / pair_seconds,
+        "peak_mb": peak,
+    }
+
+
+def write_lines(path: Path, rows: list) -> None:
+    with path.open("w", encoding="utf-8") as out:
+        for row in rows:
+            out.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

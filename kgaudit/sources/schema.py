@@ -1,0 +1,143 @@
+"""What the graph's own schema says of predicates and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from kgaudit.triples import is_iri
+
+RDF_TERM = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_RDFS = "<http://www.w3.org/2000/01/rdf-schema#"
+_OWL = "<http://www.w3.org/2002/07/owl#"
+LIST_HEADS = frozenset({f"{_OWL}members>"})
+"""Predicates whose lists the schema reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateFacts:
+    """What the schema says of a predicate; classes and predicates as terms. `range` may hold datatypes."""
+
+    domain: tuple[str, ...] = ()
+    range: tuple[str, ...] = ()
+    functional: bool = False
+    symmetric: bool = False
+    asymmetric: bool = False
+    irreflexive: bool = False
+    inverse_of: tuple[str, ...] = ()
+    sub_property_of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The schema: facts by predicate term, classes right above by class term, and pairs of classes that share no thing."""
+
+    predicates: dict[str, PredicateFacts] = field(default_factory=dict)
+    subclass_of: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    disjoint: frozenset[tuple[str, str]] = frozenset()
+
+    def superclasses(self, term: str) -> set[str]:
+        """The class and all classes above it."""
+        found = {term}
+        todo = [term]
+        while todo:
+            for above in self.subclass_of.get(todo.pop(), ()):
+                if above not in found:
+                    found.add(above)
+                    todo.append(above)
+        return found
+
+    def are_disjoint(self, one: str, other: str) -> bool:
+        """Whether the schema says that nothing is of both classes."""
+        if not self.disjoint:
+            return False
+        above = self.superclasses(other)
+        return any((a, b) in self.disjoint for a in self.superclasses(one) for b in above)
+
+    def to_json(self) -> dict[str, Any]:
+        """The schema as JSON values."""
+        return {
+            "predicates": {term: asdict(facts) for term, facts in self.predicates.items()},
+            "subclass_of": self.subclass_of,
+            "disjoint": sorted(self.disjoint),
+        }
+
+    @staticmethod
+    def from_json(values: dict[str, Any]) -> Schema:
+        """The schema behind `to_json`."""
+        return Schema(
+            {
+                term: PredicateFacts(**{name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()})
+                for term, facts in values["predicates"].items()
+            },
+            {term: tuple(above) for term, above in values["subclass_of"].items()},
+            frozenset((one, other) for one, other in values["disjoint"]),
+        )
+
+
+_SETS = {f"{_RDFS}domain>": "domain", f"{_RDFS}range>": "range", f"{_RDFS}subPropertyOf>": "sub_property_of"}
+_FLAGS = {
+    f"{_OWL}FunctionalProperty>": "functional",
+    f"{_OWL}SymmetricProperty>": "symmetric",
+    f"{_OWL}AsymmetricProperty>": "asymmetric",
+    f"{_OWL}IrreflexiveProperty>": "irreflexive",
+}
+
+
+class SchemaWriter:
+    """Collects schema statements. Kept in memory: schemas are small beside the graphs that they describe."""
+
+    def __init__(self) -> None:
+        self._facts: dict[str, dict[str, Any]] = {}
+        self._above: dict[str, dict[str, None]] = {}
+        self._disjoint: set[tuple[str, str]] = set()
+        self._members: list[str] = []
+        self._first: dict[str, str] = {}
+        self._rest: dict[str, str] = {}
+
+    def add(self, rows: Iterable[tuple[str, str, str]]) -> None:
+        """Takes statements whose role is `schema` (and, where `owl:members` points to them, the parts of lists)."""
+        for s, p, o in rows:
+            if p in _SETS:
+                if is_iri(o):
+                    self._facts.setdefault(s, {}).setdefault(_SETS[p], {})[o] = None
+            elif p == f"{_OWL}inverseOf>":
+                for one, other in ((s, o), (o, s)):
+                    if is_iri(one) and is_iri(other):
+                        self._facts.setdefault(one, {}).setdefault("inverse_of", {})[other] = None
+            elif p == f"{RDF_TERM}type>" and o in _FLAGS:
+                self._facts.setdefault(s, {})[_FLAGS[o]] = True
+            elif p in (f"{_RDFS}subClassOf>", f"{_OWL}equivalentClass>"):
+                self._above.setdefault(s, {})[o] = None
+                if p == f"{_OWL}equivalentClass>":
+                    self._above.setdefault(o, {})[s] = None
+            elif p == f"{_OWL}disjointWith>":
+                self._disjoint |= {(s, o), (o, s)}
+            elif p == f"{_OWL}members>":
+                self._members.append(o)
+            elif p == f"{RDF_TERM}first>":
+                self._first[s] = o
+            elif p == f"{RDF_TERM}rest>":
+                self._rest[s] = o
+
+    def schema(self) -> Schema:
+        """What was collected."""
+        disjoint = set(self._disjoint)
+        for head in self._members:
+            classes = self._list(head)
+            disjoint |= {(a, b) for a in classes for b in classes if a != b}
+        facts = {
+            term: PredicateFacts(**{name: tuple(value) if isinstance(value, dict) else value for name, value in said.items()})
+            for term, said in sorted(self._facts.items())
+        }
+        return Schema(facts, {term: tuple(above) for term, above in sorted(self._above.items())}, frozenset(disjoint))
+
+    def _list(self, head: str) -> list[str]:
+        items: list[str] = []
+        seen: set[str] = set()
+        while head in self._first and head not in seen:
+            seen.add(head)
+            items.append(self._first[head])
+            head = self._rest.get(head, "")
+        return items
