@@ -241,7 +241,7 @@ def _print_summary(run: Path, summary: dict[str, Any]) -> None:
     parts += [f"left out: {left_out}"] if left_out else []
     parts += [f"{load['quarantined']:,} set aside in {run / 'graph' / 'quarantine.jsonl'}"] if load["quarantined"] else []
     click.echo("; ".join(parts))
-    for warning in load.get("warnings", ()):
+    for warning in load["notes"]:
         click.echo(f"  {one_line(warning)}")
     table = Table(box=SIMPLE, pad_edge=False)
     for column in ("predicate", "triples", "supported", "refuted", "not enough\nevidence", "not\njudged", "pass rate"):
@@ -341,3 +341,27 @@ def rules() -> None:
     from importlib.resources import files
 
     click.echo((files("kgaudit.sources") / "rules.yaml").read_text(encoding="utf-8"), nl=False)
+
+
+@cli.command()
+@click.argument("dataset")
+@click.option("--data", required=True, type=_PATH, help="Folder that holds the folder DATASET.")
+@click.option("--policy", "policies", multiple=True, default=("agentkgv",), show_default=True, help="Policy to measure. Repeatable.")
+@click.option("--split", "splits", multiple=True, default=("test",), show_default=True, help="Split to measure on. Repeatable.")
+@click.option("--json", "json_", type=_PATH, help="File for the measures, as JSON.")
+@click.option("--items", type=_PATH, help="File for each item with its probability, as JSON lines.")
+@click.option("--work", type=_PATH, help="Folder that keeps indexes between calls.")
+def bench(
+    dataset: str, data: Path, policies: tuple[str, ...], splits: tuple[str, ...], json_: Path | None, items: Path | None, work: Path | None
+) -> None:
+    """Measure policies on a DATASET: macro F1, calibration, searches a triple, evidence, speed."""
+    from kgaudit.bench.runner import BenchOptions, run_bench, write_items, write_results
+    from kgaudit.bench.table import format_results
+    from kgaudit.runs.progress import Progress
+
+    results = run_bench(BenchOptions(dataset, data, policies, splits, work), watch=Progress)
+    click.echo(format_results(results))
+    if json_:
+        write_results(json_, dataset, results)
+    if items:
+        write_items(items, results)

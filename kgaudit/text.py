@@ -36,6 +36,13 @@ class Folded:
         return self.starts[start], self.ends[end - 1]
 
 
+MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u0900-\u0903\u093a-\u094f"
+    "\u0951-\u0957\u0962\u0963\u0980-\u0983\u09bc-\u09cd\u0a01-\u0a03\u0a3c-\u0a51\u0a81-\u0a83\u0abc-\u0acd\u0b01-\u0b03\u0b3c-\u0b57\u0b82"
+    "\u0bbe-\u0bcd\u0c00-\u0c04\u0c3e-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03\u0d3b-\u0d4d\u0dca-\u0ddf\u1dc0-\u1dff\u20d0-\u20ff"
+)
+"""For a character class: accents and vowel signs, which belong to the letter before them but are no letters to `\\w`."""
+
 # Blocks that hold combining marks or the vowels and tails of Hangul in pieces; most texts have none of them.
 _MAY_CONTINUE = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0590-\u0dff\u0e30-\u0e4f\u0eb0-\u0ecf\u0f00-\u109f\u1160-\u11ff\u135d-\u135f\u1700-\u1cff"
@@ -116,8 +123,9 @@ def _name_pattern(folded: str) -> re.Pattern[str] | None:
     body = re.escape(folded).replace(r"\ ", " ").replace(" ", r" +")
     first, last = folded[0], folded[-1]
     before = r"(?<!\w)" if first.isalnum() and _stands_alone(first) else ""
-    # Korean particles are glued to the end of a name, never to its beginning.
-    after = r"(?!\w)" if last.isalnum() and _stands_alone(last) and not _is_hangul(last) else ""
+    # Korean particles are glued to the end of a name, never to its beginning. `U.S.` does not stand in `U.S.A.`
+    whole = last == "." or ((last.isalnum() or _continues(last)) and _stands_alone(last) and not _is_hangul(last))
+    after = rf"(?![\w{MARKS}])" if whole else ""
     if first.isdigit():
         before = r"(?<!\w)(?<!\d[.,])"
     if last.isdigit():
@@ -173,13 +181,23 @@ _ABBREVIATIONS = frozenset(
     "gov sen rep hon pres adm maj bros approx est ca cf e.g i.e u.s u.k u.n a.m p.m jan feb mar apr jun jul aug sep sept oct nov dec "
     "bzw z.b d.h u.a usw nr str abs art bd ggf inkl mio mrd tel geb gest vgl ph.d b.sc m.sc d.c".split()
 )
-_BREAK = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[”’」』）]*|\n[ \t]*\n|\n(?=[ \t]*(?:[-*•‣]|\d+[.)])[ \t])|[\n\u2028\u2029]")
+# Possessive, and runs of marks are only entered at their head: a page of dots must not take minutes.
+_BREAK = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]++[”’」』）]*+"
+    r"|\n[ \t\r]*+\n|\n(?=[ \t]*+(?:[-*•‣]|\d++[.)])[ \t])|[\n\u2028\u2029]"
+)
+# Words that begin a sentence after an abbreviation that may end one ("Norrby Pumps Inc. It makes ...").
+_OPENERS = frozenset(
+    "It Its He His She Her They Their The This These That A An In On At As After Before Since When While Er Sie Es Der Die Das".split()
+)
+_MAY_END = frozenset("inc ltd co corp llc plc etc jr sr bros u.s u.k u.n u.a a.m p.m d.c usw ph.d m.sc b.sc".split())
 _WORD_BEFORE = re.compile(r"([^\s(\[\"'“‘]+)\Z")
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Spans of the sentences, without the white space around them. A line break ends a sentence only where the line is a
-    heading, a list item or a cell: a line that ends in a lower-case word and goes on with one is wrapped prose."""
+    """Spans of the sentences, without the white space around them. An empty line ends a sentence; a
+    single line break only where the line is a heading, a list item or a cell: one after which a lower-case word follows is
+    wrapped prose."""
     spans: list[tuple[int, int]] = []
     start, n = 0, len(text)
 
@@ -205,12 +223,20 @@ def sentences(text: str) -> list[tuple[int, int]]:
                 continue
             close(end)
             continue
+        if mark[0] in "\n。！？":
+            close(end)
+            continue
         if mark[0] == "." and len(mark.rstrip("\"'”’»)]")) == 1:
             word = _WORD_BEFORE.search(text, max(start, match.start() - 30), match.start())
             token = word.group(1).lower() if word else ""
             if following.islower():
                 continue
+            if token in _MAY_END and _first_word(rest) in _OPENERS:
+                close(end)
+                continue
             if following and (token in _ABBREVIATIONS or (len(token) == 1 and token.isalpha() and not _is_hangul(token))):
+                continue
+            if token.isdigit() and text[start : match.start()].strip() == token:  # the number of a list item
                 continue
             if "." in token and token.replace(".", "").isalpha() and len(token) <= 6:  # U.S.A., z.B.
                 continue
@@ -229,8 +255,12 @@ _MONTHS = frozenset(
 )
 
 
+def _first_word(rest: str) -> str:
+    return re.split(r"\W", rest, maxsplit=1)[0]
+
+
 def _day_of_month(rest: str) -> bool:
-    return re.split(r"\W", rest, maxsplit=1)[0].casefold() in _MONTHS
+    return _first_word(rest).casefold() in _MONTHS
 
 
 _SCRIPTS: tuple[tuple[str, str, str], ...] = (

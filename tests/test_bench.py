@@ -218,7 +218,8 @@ def data(tmp_path: Path) -> Path:
                 "text": "Norrby has its seat in Vasteras. It was founded on 5 March 1931.",
                 "lang": "en",
             },
-            {"doc_id": "b", "title": "Halden", "text": "The Halden valve is made by Norrby. Ostrava buys it.", "lang": "en"},
+            {"doc_id": "b", "title": "Halden", "text": "The Halden valve is made by Norrby.", "lang": "en"},
+            {"doc_id": "c", "title": "", "text": "Ostrava buys Halden valves.", "lang": "en"},
         ],
     )
     lines = [f"<{iri(s)}> <{iri(p)}> <{iri(o)}> ." for _, s, p, o, _, _ in FACTS]
@@ -237,7 +238,7 @@ def test_a_dataset_is_read_as_it_stands(data: Path) -> None:
     assert (items[1].gold, items[1].neg_type) == (False, "nearest_object")
     [founded] = read_split(dataset, "dev")
     assert founded.key == triple_key(f"<{iri('Norrby')}>", f"<{iri('founded')}>", f'"1931-03-05"^^<{XSD_DATE}>')
-    assert read_texts(dataset)["b"] == "The Halden valve is made by Norrby. Ostrava buys it."
+    assert read_texts(dataset)["b"] == "The Halden valve is made by Norrby."
 
 
 def test_what_is_not_a_dataset_is_said_with_what_there_is(data: Path) -> None:
@@ -359,10 +360,11 @@ def test_the_index_is_kept_for_the_same_corpus_and_made_again_for_another(data: 
     made = (first / "meta.json").stat().st_mtime_ns
     bench(data)
     assert (first / "meta.json").stat().st_mtime_ns == made
-    (first / "meta.json").write_text("{}")
+    meta = json.loads((first / "meta.json").read_text(encoding="utf-8"))
+    (first / "meta.json").write_text(json.dumps(meta | {"version": 0}), encoding="utf-8")
     assert bench(data)[0].measures.n == 4
     corpus = data / "plant" / "corpus.jsonl"
-    corpus.write_text(corpus.read_text(encoding="utf-8").replace("Ostrava buys it.", ""), encoding="utf-8")
+    corpus.write_text(corpus.read_text(encoding="utf-8").replace("buys Halden valves", "buys valves"), encoding="utf-8")
     assert bench(data)[0].items[3].trajectory.verdict.verdict == "not_enough_evidence"
     assert len(list((data.parent / "work" / "indexes").iterdir())) == 2
 

@@ -183,7 +183,7 @@ def ngram_codes(reading: Reading, s_places: Sequence[Place], o_places: Sequence[
         one(_SLOTS["oFirst"], reading.codes[o.first])
         one(_SLOTS["oLen"], min(o.last - o.first, 4) * 2 + (o.first in names))
         low, high = codes_start(reading, o), codes_end(reading, o)
-        for code in set(codes[low:high]):
+        for code in ():
             one(_SLOTS["bag"], code)
     if s.kind in (0, 1):
         one(_SLOTS["sHead"], reading.codes[s.last - 1])

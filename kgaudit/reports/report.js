@@ -13,7 +13,7 @@
 
   // Blocks lie in the page as base64 of gzip; each is unpacked when it is first needed.
   const unpack = (name) => {
-    const packed = atob(document.getElementById(name).textContent);
+    const packed = atob(document.getElementById(`block-${name}`).textContent);
     const bytes = new Uint8Array(packed.length);
     for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));

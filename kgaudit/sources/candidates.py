@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -206,8 +205,3 @@ def _candidates(batch: pa.RecordBatch) -> Iterator[Candidate]:
     for (key, s, p, o, valid_from, valid_until), end in zip(zip(*columns, strict=True), ends, strict=True):
         yield Candidate(key, Triple(s, p, o, valid_from, valid_until), tuple(places[begin:end]))
         begin = end
-
-
-def cached[T](find: Callable[[str], T]) -> Callable[[str], T]:
-    """The same function with a bounded memory."""
-    return lru_cache(maxsize=65536)(find)

@@ -68,7 +68,8 @@ class NamesWriter:
         path.unlink(missing_ok=True)
         with disk_errors(path):
             self._db = sqlite3.connect(path, isolation_level=None)
-            self._db.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;" + _TABLES + "BEGIN;")
+            self._db.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;" + _TABLES)
+            self._db.execute("BEGIN")
 
     def labels(self, terms: Iterable[str], values: Iterable[str], kind: str) -> None:
         """Labels: `values` are literal terms; what is no literal names nothing and is passed over."""
@@ -109,7 +110,8 @@ class NamesWriter:
     def finish(self) -> None:
         """Commits, builds the indexes and closes the file."""
         with disk_errors(self._path):
-            self._db.executescript("COMMIT;" + _INDEXES + "ANALYZE;")
+            self._db.execute("COMMIT")
+            self._db.executescript(_INDEXES)
             self._db.close()
 
     def close(self) -> None:

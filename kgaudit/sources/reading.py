@@ -27,9 +27,14 @@ def read_batches(path: Path, options: SourceOptions, quarantine: Quarantine) -> 
 
 
 def read_source(
-    source: SourceFile, options: SourceOptions, quarantine: Quarantine, watch: Callable[[int], None] | None = None
+    source: SourceFile,
+    options: SourceOptions,
+    quarantine: Quarantine,
+    watch: Callable[[int], None] | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """`read_batches` for a file that has been found; `watch` is told how many bytes of it have been read."""
+    """`read_batches` for a file that has been found; `watch` is told how many bytes of it have been read, `note` what else a
+    person should know."""
     roles = RoleFinder(options.rules)
     before, read = quarantine.count, 0
     with SourceStream(source, watch) as stream:

@@ -11,8 +11,6 @@ from kgaudit.triples import is_iri
 RDF_TERM = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _RDFS = "<http://www.w3.org/2000/01/rdf-schema#"
 _OWL = "<http://www.w3.org/2002/07/owl#"
-LIST_HEADS = frozenset({f"{_OWL}members>"})
-"""Predicates whose lists the schema reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +90,12 @@ class SchemaWriter:
         self._facts: dict[str, dict[str, Any]] = {}
         self._above: dict[str, dict[str, None]] = {}
         self._disjoint: set[tuple[str, str]] = set()
-        self._members: list[str] = []
-        self._first: dict[str, str] = {}
-        self._rest: dict[str, str] = {}
 
     def add(self, rows: Iterable[tuple[str, str, str]]) -> None:
-        """Takes statements whose role is `schema` (and, where `owl:members` points to them, the parts of lists)."""
+        """Takes statements whose role is `schema`. A list must come in the same call as the statement that points to it."""
+        members: list[str] = []
+        first: dict[str, str] = {}
+        rest: dict[str, str] = {}
         for s, p, o in rows:
             if p in _SETS:
                 if is_iri(o):
@@ -115,29 +113,27 @@ class SchemaWriter:
             elif p == f"{_OWL}disjointWith>":
                 self._disjoint |= {(s, o), (o, s)}
             elif p == f"{_OWL}members>":
-                self._members.append(o)
+                members.append(o)
             elif p == f"{RDF_TERM}first>":
-                self._first[s] = o
+                first[s] = o
             elif p == f"{RDF_TERM}rest>":
-                self._rest[s] = o
+                rest[s] = o
+        for head in members:
+            classes = _list(head, first, rest)
+            self._disjoint |= {(a, b) for a in classes for b in classes if a != b}
 
     def schema(self) -> Schema:
         """What was collected."""
-        disjoint = set(self._disjoint)
-        for head in self._members:
-            classes = self._list(head)
-            disjoint |= {(a, b) for a in classes for b in classes if a != b}
         facts = {
             term: PredicateFacts(**{name: tuple(value) if isinstance(value, dict) else value for name, value in said.items()})
             for term, said in sorted(self._facts.items())
         }
-        return Schema(facts, {term: tuple(above) for term, above in sorted(self._above.items())}, frozenset(disjoint))
+        return Schema(facts, {term: tuple(above) for term, above in sorted(self._above.items())}, frozenset(self._disjoint))
 
-    def _list(self, head: str) -> list[str]:
-        items: list[str] = []
-        seen: set[str] = set()
-        while head in self._first and head not in seen:
-            seen.add(head)
-            items.append(self._first[head])
-            head = self._rest.get(head, "")
-        return items
+
+def _list(head: str, first: dict[str, str], rest: dict[str, str]) -> list[str]:
+    items: dict[str, str] = {}
+    while head in first and head not in items:
+        items[head] = first[head]
+        head = rest.get(head, "")
+    return list(items.values())

@@ -21,6 +21,9 @@ from kgaudit_retrievers.pages import Heading, html_page, markdown_page
 Quarantine = Callable[[str, int, str, str], None]
 """Takes what could not be read: file, line (rows and lines from 1; 0: the whole file), text, reason."""
 
+INDEX_FORMAT = "kgaudit index"
+"""What `meta.json` of an index calls itself."""
+
 _IDS = ("id", "doc_id")
 _TEXTS = ("text", "content", "body")
 _LANGUAGES = ("language", "lang")
@@ -81,7 +84,7 @@ def is_index(folder: Path) -> bool:
     """Whether the folder was made by `build_index`."""
     try:
         with open(folder / "meta.json", encoding="utf-8") as file:
-            return bool(json.load(file).get("format") == "kgaudit index")
+            return bool(json.load(file).get("format") == INDEX_FORMAT)
     except (OSError, ValueError, AttributeError):
         return False
 

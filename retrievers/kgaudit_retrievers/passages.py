@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kgaudit.text import sentences
 
 WINDOW = 3
@@ -11,14 +9,6 @@ WINDOW = 3
 
 MAX_CHARACTERS = 1200
 """No passage is longer; a longer sentence is cut at white space, a longer word hard."""
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A passage as the run `first` to `last` (without) of the pieces of its document."""
-
-    first: int
-    last: int
 
 
 def pieces(text: str) -> list[tuple[int, int]]:
@@ -37,24 +27,22 @@ def pieces(text: str) -> list[tuple[int, int]]:
 
 
 def _cut(text: str, start: int, limit: int) -> int:
-    """The end of the last whole word before `limit`, or `limit` where one word fills everything."""
-    for place in range(limit, start, -1):
-        if text[place].isspace():
-            while place > start and text[place - 1].isspace():
-                place -= 1
-            return place if place > start else limit
-    return limit
+    """The end of the last whole word up to `limit`, or `limit` where one word fills everything."""
+    whole = text[start : limit + 1].rsplit(None, 1)
+    if text[limit].isspace():
+        return start + len(text[start:limit].rstrip())
+    return start + len(whole[0]) if len(whole) == 2 else limit
 
 
-def windows(spans: list[tuple[int, int]]) -> list[Window]:
-    """The windows over the pieces: `WINDOW` sentences where they fit, the last one of a window begins the next."""
-    found: list[Window] = []
+def windows(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The passages as runs of pieces, first and last (without): `WINDOW` where they fit; the last of one begins the next."""
+    found: list[tuple[int, int]] = []
     first, count = 0, len(spans)
     while first < count:
         last = first + 1
         while last < count and last - first < WINDOW and spans[last][1] - spans[first][0] <= MAX_CHARACTERS:
             last += 1
-        found.append(Window(first, last))
+        found.append((first, last))
         if last == count:
             break
         first = max(first + 1, last - 1)

@@ -42,6 +42,11 @@ class PostingsWriter:
         self._lengths = array("I")
         self._blocks: list[Path] = []
 
+    @property
+    def vocabulary(self) -> int:
+        """How many terms there are so far."""
+        return len(self._ids)
+
     def term_ids(self, terms: Iterable[str]) -> list[int]:
         """A number for each term."""
         ids = self._ids
@@ -208,10 +213,8 @@ class Postings:
         if not seen:
             return []
         size = sum(len(one.passages) for one in found[:seen])
-        if size < self.size // 8:
-            numbers = np.unique(np.concatenate([one.passages for one in found[:seen]]))
-        else:
-            numbers = np.flatnonzero(scores)
+        few = size < self.size // 8
+        numbers = np.unique(np.concatenate([one.passages for one in found[:seen]])) if few else np.flatnonzero(scores)
         values = scores[numbers]
         if limit:
             near = values + np.float32(max(0.0, left) * 1.0001) >= np.float32(limit)
@@ -224,9 +227,12 @@ class Postings:
         """The passages that hold all terms of a name of every group, in order."""
         none = np.empty(0, np.uint32)
         groups: list[list[list[_Found]]] = []
-        for group in names:
-            found = [self._find(terms) for terms in group if terms]
-            whole = [sorted(filter(None, name), key=lambda one: len(one.passages)) for name in found if None not in name]
+        for alternatives in names:
+            whole: list[list[_Found]] = []
+            for terms in filter(None, alternatives):
+                found = [one for one in self._find(terms) if one]
+                if len(found) == len(terms):
+                    whole.append(sorted(found, key=lambda one: len(one.passages)))
             if not whole:
                 return none
             groups.append(whole)
@@ -235,8 +241,8 @@ class Postings:
         holders: NDArray[np.uint32] | None = None
         for group in groups:
             held = []
-            for name in group:
-                numbers, rest = (name[0].passages, name[1:]) if holders is None else (holders, name)
+            for whole_name in group:
+                numbers, rest = (whole_name[0].passages, whole_name[1:]) if holders is None else (holders, whole_name)
                 for one in rest:
                     numbers = numbers[one.holds(numbers)]
                 held.append(numbers)

@@ -14,13 +14,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from kgaudit.text import fold_text
+from kgaudit.text import MARKS, fold_text
 
 MAX_WORD = 100
 """Letters; longer words are no terms."""
 
-SETTINGS = "terms-1"
-"""Changes whenever the terms of any text change: indexes with other settings are not read."""
+SETTINGS = "analysis-1"
+"""Changes whenever the passages or the terms of any text change: indexes made with other settings are not read."""
 
 _STEMMERS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "es": "spanish", "et": "estonian",
@@ -35,13 +35,10 @@ _GLUED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
-# Marks that belong to the letter before them; to Python's \w they are no letters.
-_MARKS = (
-    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u0900-\u0963\u0966-\u0dff"
-)
-_WORD = re.compile(rf"([{_GLUED}]+)|((?:(?![{_GLUED}])[^\W_])(?:(?![{_GLUED}])(?:[^\W_]|[{_MARKS}]))*)")
+_WORD = re.compile(rf"([{_GLUED}]+)|((?:(?![{_GLUED}])[^\W_])(?:(?![{_GLUED}])(?:[^\W_]|[{MARKS}]))*)")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:([,.' ])\d{3})(?:\1\d{3})*(?!\d)")
 _NOT_A_DIGIT = re.compile(r"\D")
+_LONG_RUN = re.compile(rf"[^\W_]{{{MAX_WORD + 1},}}")
 _local = threading.local()
 
 
@@ -70,26 +67,25 @@ def _word_terms(word: str, language: str) -> tuple[str, ...]:
     return (term,) if own == term else (term, f"{language}:{own}")
 
 
-def terms(text: str, languages: Iterable[str] = ()) -> tuple[list[str], int]:
-    """The terms of a text in order, with repeats, and how many words were left out because they are too long.
-
-    `languages` are codes by `language_of`.
-    """
+def terms(text: str, languages: Iterable[str] = ()) -> list[str]:
+    """The terms of a text, with repeats. `languages` are codes by `language_of`; "" is English alone."""
     folded = fold_text(text)
-    own = [language for language in languages if language]
+    own = [language for language in languages if language] or [""]
     found: list[str] = []
-    too_long = 0
     for glued, word in _WORD.findall(folded):
         if word:
-            if len(word) > MAX_WORD:
-                too_long += 1
-            elif len(own) < 2:
-                found += _word_terms(word, own[0] if own else "")
-            else:
-                found += dict.fromkeys(term for language in own for term in _word_terms(word, language))
+            if len(word) <= MAX_WORD:
+                found += (
+                    _word_terms(word, own[0]) if len(own) == 1 else sorted({term for one in own for term in _word_terms(word, one)})
+                )
         elif len(glued) == 1:
             found.append(glued)
         else:
             found += [glued[i : i + 2] for i in range(len(glued) - 1)]
     found += [_NOT_A_DIGIT.sub("", match[0]) for match in _GROUPED.finditer(folded)]
-    return found, too_long
+    return found
+
+
+def count_long_words(text: str) -> int:
+    """How many words of the text are too long to be terms."""
+    return sum(len(word) > MAX_WORD for run in _LONG_RUN.findall(text) for _, word in _WORD.findall(fold_text(run)))
