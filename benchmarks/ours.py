@@ -66,8 +66,8 @@ def passages_of(corpus: Path) -> list[str]:
     texts = []
     for document in read_documents([corpus], lambda *_: None):
         spans = pieces(document.text)
-        for window in windows(spans):
-            text = document.text[spans[window.first][0] : spans[window.last - 1][1]]
+        for first, last in windows(spans):
+            text = document.text[spans[first][0] : spans[last - 1][1]]
             texts.append(f"{document.title}. {text}" if document.title else text)
     return texts
 

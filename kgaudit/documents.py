@@ -76,6 +76,10 @@ class Retriever(Protocol):
         """
         ...
 
+    def document(self, identity: str) -> Document | None:
+        """The whole document of this id, or None where there is none. May be called from several threads; raises as `search`."""
+        ...
+
     def close(self) -> None:
         """Lets go of files and connections."""
         ...

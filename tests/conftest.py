@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from kgaudit.claims import Claim, Entity, PredicateCard
-from kgaudit.documents import Passage, Query
+from kgaudit.documents import Document, Passage, Query
 from kgaudit.models.judge import Weighing
 from kgaudit.triples import Triple, name_term
 from kgaudit.verdicts import Stance
@@ -39,6 +39,10 @@ class WordRetriever:
         scored = [(sum(word in passage.text.casefold() for word in words), passage) for passage in self.passages]
         ranked = sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], pair[1].document_id))
         return [passage for _, passage in ranked[:k]]
+
+    def document(self, identity: str) -> Document | None:
+        texts = [passage.text for passage in self.passages if passage.document_id == identity]
+        return Document(identity, " ".join(texts)) if texts else None
 
     def close(self) -> None:
         pass

@@ -57,14 +57,18 @@ def entry(
     made = Verdict(verdict, reason, "retrieval", supported, confidence, evidence, better, statement)
     stances = tuple((each.id, Stance(0.05, 0.9, 0.05, 0, min(30, len(each.text)), "names 3 words apart")) for each in passages)
     steps = (
-        Step("search_documents", f"{subject} {predicate} {object}", "s+p+o", tuple(each.id for each in passages), stances, seconds=0.01),
+        Step(
+            "search_documents", f"{subject} {predicate} {object}", "s+p+o", tuple(each.id for each in passages), stances, seconds=0.01
+        ),
         Step("conclude", note=reason),
     )
     trajectory = Trajectory(triple.key, "agentkgv", steps, made, searches=1, judged_pairs=len(passages), seconds=0.02)
     return Entry(claim, places, trajectory, passages)
 
 
-def make_run(folder: Path, entries: Iterable[Entry], *, status: str = "complete", load: dict[str, Any] | None = None, part: int = 500) -> Path:
+def make_run(
+    folder: Path, entries: Iterable[Entry], *, status: str = "complete", load: dict[str, Any] | None = None, part: int = 500
+) -> Path:
     ledger, waiting = Ledger(folder), list(entries)
     for start in range(0, len(waiting), part):
         ledger.append(waiting[start : start + part])

@@ -14,7 +14,7 @@ from kgaudit.agent.loop import MAX_SEARCHES, verify
 from kgaudit.agent.policies import make_policy, policy_names
 from kgaudit.agent.policies.scripted import Scripted
 from kgaudit.claims import Claim, Entity, PredicateCard
-from kgaudit.documents import Passage, Query
+from kgaudit.documents import Document, Passage, Query
 from kgaudit.errors import ServiceError, UsageError
 from kgaudit.literals import XSD
 from kgaudit.verdicts import Stance, Trajectory, Verdict, steps_from_json, steps_to_json
@@ -61,11 +61,26 @@ def test_rewriting_never_asks_twice_and_stays_within_the_limit() -> None:
     retriever = WordRetriever(PASSAGES)
     trajectory = run(make_claim("Sund", "owns", "Halden"), retriever=retriever)
     folded = [" ".join(query.casefold().split()) for query in retriever.queries]
-    assert len(folded) == len(set(folded)) == trajectory.searches
+    read = [step for step in trajectory.steps if step.action == "read_document"]
+    assert len(folded) == len(set(folded)) == trajectory.searches - len(read)
+    assert [step.query for step in read] == ["d3"]
     assert 1 < trajectory.searches <= MAX_SEARCHES
     combinations = [step.combination for step in trajectory.steps if step.action == "search_documents"]
     assert combinations[0] == "s+o"
     assert "s+p" in combinations
+
+
+def test_names_that_stand_apart_are_found_by_reading_the_document() -> None:
+    apart = [make_passage("d9", "Norrby was founded by a fisherman."), make_passage("d8", "Nothing.")]
+
+    class Apart(WordRetriever):
+        def document(self, identity: str) -> Document | None:
+            return Document("d9", "Norrby was founded by a fisherman. It grew. In 1990 it bought what it owns: Halden.")
+
+    trajectory = run(make_claim("Norrby", "owns", "Halden"), retriever=Apart(apart))
+    assert trajectory.verdict.verdict == "supported"
+    assert trajectory.verdict.evidence[0].quote.endswith("owns: Halden.")
+    assert [step.action for step in trajectory.steps] == ["search_documents", "read_document", "conclude"]
 
 
 def test_rewriting_finds_what_the_first_query_missed() -> None:

@@ -397,3 +397,17 @@ def test_results_as_json_items_and_tables(data: Path, tmp_path: Path) -> None:
     assert "nearest_object" in table
     assert "Accuracy by phenomenon" not in table
     assert "brought no passage with both names" in table
+
+
+def test_the_loading_benchmark_reads_one_graph_in_three_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rdflib")
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "benchmarks"))
+    import loading  # type: ignore[import-not-found]
+
+    loading.generate(tmp_path / "graph.nt", 500)
+    loading.generate(tmp_path / "part.nt", 50)
+    whole = (tmp_path / "graph.nt").read_text(encoding="utf-8")
+    assert whole.startswith((tmp_path / "part.nt").read_text(encoding="utf-8"))
+    counts = {reader: read(tmp_path / "graph.nt")[1] for reader, read in loading.READERS.items()}
+    # Of ten lines one is a label and one a type: the other eight are claims.
+    assert counts == {"kgaudit": 400, "pyoxigraph": 500, "rdflib": len(set(whole.splitlines()))}

@@ -17,6 +17,13 @@ class SearchDocuments:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """Read a document that a search brought a piece of: the stretch of it that names subject and object, if there is one."""
+
+    document_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A verdict without retrieval."""
 
@@ -30,4 +37,4 @@ class Conclude:
     verdict: Verdict
 
 
-Action = SearchDocuments | Answer | Conclude
+Action = SearchDocuments | ReadDocument | Answer | Conclude

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 from kgaudit.claims import Claim
-from kgaudit.documents import Passage, Query, Retriever
+from kgaudit.documents import Document, Passage, Query, Retriever
 from kgaudit.errors import KgauditError, TransientError
 from kgaudit.models.judge import Judge, Weighing
 from kgaudit.verdicts import Stance
@@ -91,11 +91,16 @@ class BatchingEnvironment:
         self._judge = judge
         self._retriever = retriever
         self._searches: Batcher[tuple[Query, int], list[Passage]] = Batcher(self._search_many, search_batch, "search")
+        self._documents: Batcher[str, Document | None] = Batcher(self._read_many, search_batch, "read")
         self._judgements: Batcher[Sequence[tuple[Claim, Passage]], list[Stance]] = Batcher(self._judge_many, judge_batch, "judge")
 
     async def search(self, query: Query, k: int) -> list[Passage]:
         """The best `k` passages; transient errors are retried."""
         return await with_retries(lambda: self._searches((query, k)))
+
+    async def read(self, document_id: str) -> Document | None:
+        """The whole document; transient errors are retried."""
+        return await with_retries(lambda: self._documents(document_id))
 
     async def judge(self, pairs: Sequence[tuple[Claim, Passage]]) -> list[Stance]:
         """The stances of passages on claims."""
@@ -110,6 +115,9 @@ class BatchingEnvironment:
         found = self._retriever.search([query for query, _ in requests], k)
         return [passages[:wanted] for passages, (_, wanted) in zip(found, requests, strict=True)]
 
+    def _read_many(self, ids: list[str]) -> list[Document | None]:
+        return [self._retriever.document(identity) for identity in ids]
+
     def _judge_many(self, requests: list[Sequence[tuple[Claim, Passage]]]) -> list[list[Stance]]:
         stances = iter(self._judge.judge([pair for pairs in requests for pair in pairs]))
         return [[next(stances) for _ in pairs] for pairs in requests]
@@ -117,4 +125,5 @@ class BatchingEnvironment:
     def close(self) -> None:
         """Ends the threads."""
         self._searches.close()
+        self._documents.close()
         self._judgements.close()

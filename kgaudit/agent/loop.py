@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kgaudit.agent.actions import Action, Answer, Conclude, SearchDocuments
+from kgaudit.agent.actions import Action, Answer, Conclude, ReadDocument, SearchDocuments
+from kgaudit.agent.mentions import stretch_naming_both
 from kgaudit.claims import Claim
-from kgaudit.documents import Passage, Query
+from kgaudit.documents import Document, Passage, Query
 from kgaudit.models.judge import Weighing
 from kgaudit.verdicts import Stance, Step, Trajectory, Verdict
 
@@ -33,6 +34,7 @@ class State:
     observations: list[Observation] = field(default_factory=list)
     passages: dict[str, Passage] = field(default_factory=dict)
     stances: dict[str, Stance] = field(default_factory=dict)
+    documents_read: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     judged_pairs: int = 0
     memo: dict[str, str] = field(default_factory=dict)  # a policy's own notes on this claim
@@ -44,8 +46,13 @@ class State:
 
     @property
     def searches_left(self) -> int:
-        """How many searches are still allowed."""
-        return MAX_SEARCHES - len(self.observations)
+        """How many searches are still allowed; reading a document counts as one."""
+        return MAX_SEARCHES - self.searches
+
+    @property
+    def searches(self) -> int:
+        """Searches made and documents read."""
+        return len(self.observations) + len(self.documents_read)
 
     def judged(self) -> tuple[list[Passage], list[Stance]]:
         """The passages that were judged and their stances, in the order in which they were found."""
@@ -62,6 +69,10 @@ class Environment(Protocol):
 
     async def search(self, query: Query, k: int) -> list[Passage]:
         """The best passages."""
+        ...
+
+    async def read(self, document_id: str) -> Document | None:
+        """The whole document, or None where there is none."""
         ...
 
     async def judge(self, pairs: Sequence[tuple[Claim, Passage]]) -> list[Stance]:
@@ -102,45 +113,66 @@ async def verify(claim: Claim, policy: Policy, environment: Environment) -> tupl
     while True:
         step_begun = time.monotonic()
         action = await policy.act(state, environment)
-        if not isinstance(action, SearchDocuments):
+        if isinstance(action, Answer | Conclude):
             break
-        if not state.searches_left or state.was_asked(action.query):
-            raise AssertionError(f"policy {policy.name} searched past its limit or twice for {action.query.text!r}")
-        found = await environment.search(action.query, TOP_K)
-        await _take_in(state, action, found, policy, environment, step_begun)
+        if not state.searches_left:
+            raise AssertionError(f"policy {policy.name} searched past its limit")
+        if isinstance(action, SearchDocuments):
+            await _search(state, action, policy, environment, step_begun)
+        else:
+            await _read(state, action, policy, environment, step_begun)
     state.steps.append(_closing_step(action, time.monotonic() - step_begun))
     trajectory = Trajectory(
         key=claim.key,
         policy=policy.name,
         steps=tuple(state.steps),
         verdict=action.verdict,
-        searches=len(state.observations),
+        searches=state.searches,
         judged_pairs=state.judged_pairs,
         seconds=time.monotonic() - begun,
     )
     return trajectory, tuple(state.passages.values())
 
 
-async def _take_in(
-    state: State, action: SearchDocuments, found: list[Passage], policy: Policy, environment: Environment, begun: float
-) -> None:
+async def _search(state: State, action: SearchDocuments, policy: Policy, environment: Environment, begun: float) -> None:
+    if state.was_asked(action.query):
+        raise AssertionError(f"policy {policy.name} searched twice for {action.query.text!r}")
+    found = await environment.search(action.query, TOP_K)
     state.observations.append(Observation(action, tuple(found)))
-    new = [passage for passage in found if passage.id not in state.passages]
-    state.passages.update((passage.id, passage) for passage in new)
-    stances = await policy.assess(state, new, environment)
-    judged = [(passage.id, stance) for passage, stance in zip(new, stances, strict=True)]
-    state.stances.update(judged)
-    state.judged_pairs += len(judged)
+    stances = await _take_in(state, found, policy, environment)
     state.steps.append(
         Step(
             action="search_documents",
             query=action.query.text,
             combination=action.combination,
             passages=tuple(passage.id for passage in found),
-            stances=tuple(judged),
+            stances=stances,
             seconds=time.monotonic() - begun,
         )
     )
+
+
+async def _read(state: State, action: ReadDocument, policy: Policy, environment: Environment, begun: float) -> None:
+    document = await environment.read(action.document_id)
+    state.documents_read.append(action.document_id)
+    stretch = stretch_naming_both(document, state.claim) if document else None
+    found = [stretch] if stretch else []
+    stances = await _take_in(state, found, policy, environment)
+    note = "" if found else "no stretch of it names both"
+    passages = tuple(passage.id for passage in found)
+    seconds = time.monotonic() - begun
+    state.steps.append(Step("read_document", action.document_id, "", passages, stances, note, seconds))
+
+
+async def _take_in(state: State, found: list[Passage], policy: Policy, environment: Environment) -> tuple[tuple[str, Stance], ...]:
+    """Has the policy assess what is new, and keeps it."""
+    new = [passage for passage in found if passage.id not in state.passages]
+    state.passages.update((passage.id, passage) for passage in new)
+    stances = await policy.assess(state, new, environment)
+    judged = tuple((passage.id, stance) for passage, stance in zip(new, stances, strict=True))
+    state.stances.update(judged)
+    state.judged_pairs += len(judged)
+    return judged
 
 
 def _closing_step(action: Answer | Conclude, seconds: float) -> Step:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from kgaudit.claims import Claim, Entity
-from kgaudit.documents import Passage
+from kgaudit.documents import Document, Passage
 from kgaudit.models.values import claimed_value, compare, find_values
-from kgaudit.text import Folded, find_name, fold
+from kgaudit.text import Folded, find_name, find_names, fold, sentences
 
 
 @lru_cache(maxsize=4096)
@@ -38,3 +38,42 @@ def names_both(passage: Passage, claim: Claim) -> bool:
 def any_names(passages: Iterable[Passage], entity: Entity) -> bool:
     """Whether any of the passages names the entity."""
     return any(names_entity(passage, entity) for passage in passages)
+
+
+MAX_STRETCH = 2400
+"""The longest stretch of a document, in characters, that is read for two names that stand apart."""
+
+
+def stretch_naming_both(document: Document, claim: Claim) -> Passage | None:
+    """The shortest run of whole sentences that names subject and object, or None where there is none of `MAX_STRETCH`."""
+    subjects, objects = _spans(document, claim.subject), _spans(document, claim.object)
+    pairs = (
+        (min(s_start, o_start), max(s_end, o_end)) for s_start, s_end in subjects for o_start, o_end in objects if s_start != o_start
+    )
+    closest = min(pairs, key=lambda pair: (pair[1] - pair[0], pair), default=None)
+    if closest is None:
+        return None
+    inside = [(start, end) for start, end in sentences(document.text) if end > closest[0] and start < closest[1]]
+    start, end = (inside[0][0], inside[-1][1]) if inside else closest
+    if end - start > MAX_STRETCH:
+        return None
+    return Passage(
+        document.id,
+        start,
+        end,
+        document.text[start:end],
+        document.title,
+        document.language,
+        document.date,
+        document.url,
+        document.digest,
+    )
+
+
+def _spans(document: Document, entity: Entity) -> list[tuple[int, int]]:
+    value = claimed_value(entity) if entity.is_literal else None
+    if value is not None:
+        values = find_values(document.text, document.language)
+        return [(one.start, one.end) for one in values if compare(value, one) in ("equal", "finer")]
+    folded = _folded(document.text)
+    return [folded.original(mention.start, mention.end) for mention in find_names(document.text, folded, entity.names)]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kgaudit.claims import Claim
 from kgaudit.models.mentions import FULL, PART, PRONOUN, TITLE, Link, Mentions, Place
-from kgaudit.models.reading import EDGE_CODE, NAME_CODE, OBJECT_CODE, SUBJECT_CODE, Reading, stem
+from kgaudit.models.reading import CUE_CODE, EDGE_CODE, NAME_CODE, OBJECT_CODE, SUBJECT_CODE, Reading, stem
 from kgaudit.text import fold_name
 
 HASH_BITS = 20
@@ -80,7 +80,7 @@ def predicate_words(label: str, paraphrases: tuple[str, ...] = ()) -> PredicateW
 
 
 _SLOTS = {name: crc32(name.encode()) * _M1 & _MASK64 for name in (
-    "b1 b2 b3 ball l1 l2 l3 r1 r2 r3 oL oR oL2 oR2 sL sR sL2 sR2 kind oLpos oRpos sRpos sLpos oHead oFirst oLen sHead bag".split())}  # fmt: skip
+    "b1 b2 b3 ball l1 l2 l3 r1 r2 r3 oL oR oL2 oR2 sL sR sL2 sR2 kind oLpos oRpos sRpos sLpos oHead oFirst oLen sHead".split())}  # fmt: skip
 
 
 def _masked(reading: Reading, s_places: Sequence[Place], o_places: Sequence[Place], link: Link) -> list[int]:
@@ -112,9 +112,16 @@ def _collapsed(codes: list[int], start: int, end: int, name_words: frozenset[int
 _RUNS = frozenset((SUBJECT_CODE, OBJECT_CODE, NAME_CODE))
 
 
-def ngram_codes(reading: Reading, s_places: Sequence[Place], o_places: Sequence[Place], link: Link) -> list[int]:
-    """64-bit codes of the word n-grams of one link, not yet crossed with the predicate. `s_places` and `o_places` are masked."""
+def ngram_codes(
+    reading: Reading, s_places: Sequence[Place], o_places: Sequence[Place], link: Link, related: frozenset[int] = frozenset()
+) -> list[int]:
+    """64-bit codes of the word n-grams of one link, not yet crossed with the predicate. `s_places` and `o_places` are masked.
+
+    With `related`, words of the predicate are masked as well: the n-grams are then templates that hold for any predicate.
+    """
     codes = _masked(reading, s_places, o_places, link)
+    if related:
+        codes = [CUE_CODE if code in related else code for code in codes]
     names = reading.name_words
     s, o = link.s, link.o
     n = len(codes)
@@ -180,11 +187,7 @@ def ngram_codes(reading: Reading, s_places: Sequence[Place], o_places: Sequence[
             two(_SLOTS[right_slot + "2"], near[0], near[1])
     if o.kind != TITLE:
         one(_SLOTS["oHead"], reading.codes[o.last - 1])
-        one(_SLOTS["oFirst"], reading.codes[o.first])
         one(_SLOTS["oLen"], min(o.last - o.first, 4) * 2 + (o.first in names))
-        low, high = codes_start(reading, o), codes_end(reading, o)
-        for code in ():
-            one(_SLOTS["bag"], code)
     if s.kind in (0, 1):
         one(_SLOTS["sHead"], reading.codes[s.last - 1])
     return out
@@ -208,27 +211,73 @@ def codes_end(reading: Reading, place: Place) -> int:
     return i
 
 
-def crossed(rows: Sequence[Sequence[int]], predicates: Sequence[PredicateWords]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Feature indices (below 2**HASH_BITS) of every row's n-grams, alone and crossed with predicate label and stems, and where rows begin.
+ALONE, LABEL, STEMS, TEMPLATE = 0.3, 1.0, 0.5, 0.5
+"""How much n-grams weigh alone, crossed with the predicate's label, with its stems, and as templates."""
 
-    Returns (indices, offsets) as in a compressed sparse row matrix without values.
-    """
-    counts = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
-    flat = np.fromiter((code for row in rows for code in row), dtype=np.uint64, count=int(counts.sum()))
-    times = np.fromiter((2 + len(p.stem_codes) for p in predicates), dtype=np.int64, count=len(rows))
-    salts = np.fromiter((salt for p in predicates for salt in (0, p.label_code, *p.stem_codes)), dtype=np.uint64, count=int(times.sum()))
+
+def _mixed(codes: NDArray[np.uint64]) -> NDArray[np.int64]:
+    with np.errstate(over="ignore"):
+        mixed = codes ^ (codes >> np.uint64(29))
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(32)
+    return (mixed & np.uint64((1 << HASH_BITS) - 1)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """Sparse rows: `indices[offsets[i]:offsets[i + 1]]` are row i's features (below 2**HASH_BITS), `values` their weights."""
+
+    indices: NDArray[np.int64]
+    values: NDArray[np.float32]
+    offsets: NDArray[np.int64]
+
+
+def _lengths(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    return np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
+
+
+def _flat(rows: Sequence[Sequence[int]], total: int) -> NDArray[np.uint64]:
+    return np.fromiter((code for row in rows for code in row), dtype=np.uint64, count=total)
+
+
+def crossed(rows: Sequence[Sequence[int]], predicates: Sequence[PredicateWords]) -> Hashed:
+    """Every row's n-grams crossed with the predicate's label and with its stems."""
+    counts = _lengths(rows)
+    flat = _flat(rows, int(counts.sum()))
+    times = np.fromiter((1 + len(p.stem_codes) for p in predicates), dtype=np.int64, count=len(rows))
+    salts = np.fromiter((salt for p in predicates for salt in (p.label_code, *p.stem_codes)), dtype=np.uint64, count=int(times.sum()))
+    weights = np.fromiter(
+        (w for p in predicates for w in (LABEL, *([STEMS / max(1, len(p.stem_codes)) ** 0.5] * len(p.stem_codes)))),
+        dtype=np.float32,
+        count=int(times.sum()),
+    )
     row_of_salt = np.repeat(np.arange(len(rows)), times)
     length = counts[row_of_salt]
     begin = np.concatenate(([0], np.cumsum(counts)))[row_of_salt]
     ends = np.cumsum(length)
     inner = np.arange(int(length.sum())) - np.repeat(ends - length, length) + np.repeat(begin, length)
     with np.errstate(over="ignore"):
-        mixed = flat[inner] ^ np.repeat(salts * np.uint64(_M1), length)
-        mixed ^= mixed >> np.uint64(29)
-        mixed *= np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(32)
-    indices = (mixed & np.uint64((1 << HASH_BITS) - 1)).astype(np.int64)
-    return indices, np.concatenate(([0], np.cumsum(counts * times)))
+        indices = _mixed(flat[inner] ^ np.repeat(salts * np.uint64(_M1), length))
+    values = np.repeat(weights / np.sqrt(np.maximum(length, 1)).astype(np.float32), length)
+    return Hashed(indices, values.astype(np.float32), np.concatenate(([0], np.cumsum(counts * times))))
+
+
+def uncrossed(rows: Sequence[Sequence[int]], templates: Sequence[Sequence[int]]) -> Hashed:
+    """Every row's n-grams alone and as templates, whatever the predicate."""
+    counts, more = _lengths(rows), _lengths(templates)
+    first = _mixed(_flat(rows, int(counts.sum())))
+    second = _mixed(_flat(templates, int(more.sum())) ^ np.uint64(_M2))
+    total = counts + more
+    offsets = np.concatenate(([0], np.cumsum(total)))
+    indices = np.empty(int(total.sum()), dtype=np.int64)
+    values = np.empty(len(indices), dtype=np.float32)
+    row = np.repeat(np.arange(len(rows)), counts)
+    at = np.arange(len(first)) - np.concatenate(([0], np.cumsum(counts)))[row] + offsets[row]
+    indices[at], values[at] = first, ALONE / np.sqrt(np.maximum(counts, 1))[row]
+    row = np.repeat(np.arange(len(rows)), more)
+    at = np.arange(len(second)) - np.concatenate(([0], np.cumsum(more)))[row] + offsets[row] + counts[row]
+    indices[at], values[at] = second, TEMPLATE / np.sqrt(np.maximum(more, 1))[row]
+    return Hashed(indices, values, offsets)
 
 
 POSITION_NAMES = (

@@ -41,7 +41,7 @@ def word_code(word: str) -> int:
     return crc32(stem(word).encode("utf-8", "surrogatepass"))
 
 
-NUMBER_CODE, DATE_CODE, NAME_CODE, SUBJECT_CODE, OBJECT_CODE, EDGE_CODE = (crc32(f"<{i}>".encode()) for i in range(6))
+NUMBER_CODE, DATE_CODE, NAME_CODE, SUBJECT_CODE, OBJECT_CODE, EDGE_CODE, CUE_CODE = (crc32(f"<{i}>".encode()) for i in range(7))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,15 +26,15 @@ _WEB = re.compile(r"https?://[^\s\x00-\x20\x7f]+\Z", re.IGNORECASE)
 
 
 def passage_ids(row: Mapping[str, Any]) -> Iterator[str]:
-    """The ids of the passages that a row (with `trajectory`) speaks of."""
+    """The ids of the passages that a row speaks of."""
     for span in row["evidence"]:
         yield span["passage_id"]
-    for step in json.loads(row["trajectory"]):
+    for step in row["steps"]:
         yield from step["passages"]
 
 
 def card(row: Mapping[str, Any], passages: Mapping[str, Passage]) -> Node:
-    """A row of the ledger (`LEDGER_SCHEMA` as Python values) as a list item."""
+    """A row (`VERDICT_SCHEMA` as Python values, `steps` as of `steps_to_json`) as a list item."""
     verdict = row["verdict"]
     sure = f"confidence {row['confidence']:.2f}" if row["confidence"] is not None else ""
     key = element("code", row["key"][:12], cls="key", data_key=row["key"], title="The triple's key")
@@ -166,7 +165,7 @@ def _marked(passage: Passage, marks: list[tuple[int, int, str]]) -> Iterator[Nod
 
 
 def _trajectory(row: Mapping[str, Any], passages: Mapping[str, Passage]) -> Node:
-    steps = [_step(step, passages) for step in json.loads(row["trajectory"])]
+    steps = [_step(step, passages) for step in row["steps"]]
     costs = [
         f"route {row['route'].replace('_', ' ')}",
         f"policy {row['policy']}",

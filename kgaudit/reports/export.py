@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, Literal, get_args
@@ -19,9 +20,9 @@ from kgaudit.verdicts import VERDICT_SCHEMA
 ExportFormat = Literal["csv", "tsv", "jsonl", "parquet"]
 EXPORT_FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
-# What a spreadsheet takes for the beginning of a formula, with the full-width forms that some of them read alike.
+# What a spreadsheet takes for the beginning of a formula, also behind spaces that it drops, and full-width as some read it.
 # Source: OWASP, CSV Injection, https://owasp.org/www-community/attacks/CSV_Injection
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_FORMULA = re.compile(r"[\s\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]")
 
 
 def export_verdicts(run: Path, to: Path, format: ExportFormat) -> int:
@@ -50,7 +51,7 @@ def export_verdicts(run: Path, to: Path, format: ExportFormat) -> int:
 
 def text_cell(value: str) -> str:
     """The text with a leading apostrophe where a spreadsheet would take it for a formula."""
-    return "'" + value if value.startswith(_FORMULA_STARTS) else value
+    return "'" + value if _FORMULA.match(value) else value
 
 
 def _cell(value: Any) -> Any:

@@ -161,7 +161,7 @@ def _sources_of(row: Mapping[str, Any], sources: Mapping[tuple[SourceKind, str],
 
 def _block(name: str, content: bytes) -> str:
     packed = base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
-    return f'<script type="application/octet-stream" id="block-{name}">{packed}</script>\n'
+    return f'<script type="application/octet-stream" id="{name}">{packed}</script>\n'
 
 
 def _links(run: Path, folder: Path) -> dict[str, str]:

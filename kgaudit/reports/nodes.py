@@ -19,9 +19,13 @@ _VOID = frozenset({"br", "input"})
 def element(tag: str, *children: Node | None, **attributes: str | None) -> Node:
     """An element. Attributes that are None and children that are None or empty are left out; `cls` is `class`, `_` in names is `-`."""
     named = {
-        "class" if name == "cls" else name.replace("_", "-"): visible(text) for name, text in attributes.items() if text is not None
+        "class" if name == "cls" else name.replace("_", "-"): _shown(text) for name, text in attributes.items() if text is not None
     }
-    return [tag, named, *(visible(child) if isinstance(child, str) else child for child in children if child)]
+    return [tag, named, *[_shown(child) if isinstance(child, str) else child for child in children if child]]
+
+
+def _shown(text: str) -> str:
+    return text if text.isprintable() else visible(text)
 
 
 def isolated(text: str, **attributes: str | None) -> Node:

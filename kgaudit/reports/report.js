@@ -6,14 +6,14 @@
   const status = document.getElementById("status");
   const pagers = [...document.querySelectorAll(".pager")];
   const tabs = [...document.querySelectorAll(".tab")];
-  const search = document.getElementById("search");
+  const search = document.getElementById("find");
   const byPredicate = document.getElementById("by-predicate");
   const bySource = document.getElementById("by-source");
   const order = document.getElementById("order");
 
   // Blocks lie in the page as base64 of gzip; each is unpacked when it is first needed.
   const unpack = (name) => {
-    const packed = atob(document.getElementById(`block-${name}`).textContent);
+    const packed = atob(document.getElementById(name).textContent);
     const bytes = new Uint8Array(packed.length);
     for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));

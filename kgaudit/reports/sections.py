@@ -10,7 +10,8 @@ from kgaudit.reports.card import VERDICT_WORDS, address, many, shorten
 from kgaudit.reports.nodes import Node, element, isolated
 from kgaudit.reports.plot import interval_axis, interval_plot, share_bar
 from kgaudit.reports.rows import Ranking, Section
-from kgaudit.reports.summary import Figures, Group, SourceKind, Tally
+from kgaudit.reports.summary import Figures, Group, SourceKind, interval
+from kgaudit.runs.counts import Counts
 from kgaudit.runs.reader import RunReader
 from kgaudit.verdicts import VERDICTS
 
@@ -40,7 +41,7 @@ _STATES = {
 def per_cent(share: float | None) -> str:
     """A share for reading: a dash where there is none; only a share that is whole reads as such."""
     if share is None:
-        return "—"
+        return "–"
     if share in (0, 1):
         return f"{share:.0%}".replace("%", "\u00a0%")
     return f"{min(max(100 * share, 0.1), 99.9):.1f}\u00a0%"
@@ -69,9 +70,9 @@ def summary_section(reader: RunReader, found: Figures, links: Mapping[str, str])
         element(
             "ul",
             _tile("Pass rate", per_cent(total.pass_rate), _pass_rate_words(total)),
-            _tile("Refuted", f"{total.refuted:,}", "the evidence contradicts them"),
-            _tile("Not enough evidence", _part(total.not_enough_evidence, total.total), "of all triples"),
-            _tile("Not judged", _part(total.not_judged, total.total), "of all triples"),
+            _tile("Refuted", f"{total.verdicts['refuted']:,}", "the evidence contradicts them"),
+            _tile("Not enough evidence", _part(total.verdicts["not_enough_evidence"], total.total), "of all triples"),
+            _tile("Not judged", _part(total.verdicts["not_judged"], total.total), "of all triples"),
             cls="tiles",
         ),
         share_bar(total),
@@ -91,11 +92,12 @@ def _tile(name: str, figure: str, words: str) -> Node:
     return element("li", element("span", name, cls="name"), element("b", figure), element("span", words, cls="quiet"))
 
 
-def _pass_rate_words(tally: Tally) -> str:
-    if tally.interval is None:
+def _pass_rate_words(counts: Counts) -> str:
+    bounds = interval(counts)
+    if bounds is None:
         return "nothing was judged"
-    low, high = tally.interval
-    return f"{tally.supported:,} of {tally.judged:,} judged; 95 % interval {100 * low:.1f} to {100 * high:.1f}"
+    low, high = bounds
+    return f"{counts.verdicts['supported']:,} of {counts.judged:,} judged; 95 % interval {100 * low:.1f} to {100 * high:.1f}"
 
 
 def _part(count: int, total: int) -> str:
@@ -103,20 +105,20 @@ def _part(count: int, total: int) -> str:
     return f"all {total:,}" if total and count == total else per_cent(count / total if total else None)
 
 
-def _legend(tally: Tally, verdict: str) -> Node:
-    count = getattr(tally, verdict)
-    return element("li", element("span", VERDICT_WORDS[verdict], cls=f"badge {verdict}"), f" {count:,} · {_part(count, tally.total)}")
+def _legend(counts: Counts, verdict: str) -> Node:
+    count = counts.verdicts[verdict]
+    return element("li", element("span", VERDICT_WORDS[verdict], cls=f"badge {verdict}"), f" {count:,} · {_part(count, counts.total)}")
 
 
-def _nothing_judged(tally: Tally) -> Node | None:
-    if tally.judged:
+def _nothing_judged(counts: Counts) -> Node | None:
+    if counts.judged:
         return element(
             "p",
             "The pass rate is the share of supported triples among those that the documents decide. It is what the verifier says, "
             "not the accuracy of the graph.",
             cls="quiet",
         )
-    words = "No triple of this run was taken up: there was no claim to verify." if not tally.total else (
+    words = "No triple of this run was taken up: there was no claim to verify." if not counts.total else (
         "The documents decide none of these triples: there is no pass rate, and nothing here says that the graph is right."
     )  # fmt: skip
     return element("p", words, cls="state warn")
@@ -124,23 +126,20 @@ def _nothing_judged(tally: Tally) -> Node | None:
 
 def _facts(reader: RunReader, total: Tally, links: Mapping[str, str]) -> Iterator[Node]:
     spec, summary = reader.spec, reader.summary
+    yield from _load_facts(summary.get("load") or {}, links)
     yield from _fact("Triples verified", f"{total.total:,}")
-    for name, value in _load_facts(summary.get("load") or {}):
-        yield from _fact(name, value)
-    if "quarantine.jsonl" in links:
-        yield from _fact("Lines set aside", element("a", "quarantine.jsonl", href=links["quarantine.jsonl"]))
     for source in spec.get("kg") or ():
         yield from _fact("Knowledge graph", isolated(str(source.get("path", source)) if isinstance(source, dict) else str(source)))
-    yield from _fact("Documents", isolated(str(spec.get("index", "—"))), ", snapshot ", _digest(spec.get("snapshot")))
+    yield from _fact("Documents", isolated(str(spec.get("index", "–"))), ", snapshot ", _digest(spec.get("snapshot")))
     policy, judge = spec.get("policy") or {}, spec.get("judge") or {}
-    yield from _fact("Policy", isolated(str(policy.get("name", "—"))))
-    yield from _fact("Judge", isolated(str(judge.get("name", "—"))), ", digest ", _digest(judge.get("digest")))
+    yield from _fact("Policy", isolated(str(policy.get("name", "–"))))
+    yield from _fact("Judge", isolated(str(judge.get("name", "–"))), ", digest ", _digest(judge.get("digest")))
     yield from _fact(
         "Last call",
         f"{float(summary.get('seconds') or 0):,.1f} s, {many(int(summary.get('searches') or 0), 'search', 'searches')}, "
         f"{many(int(summary.get('judged_pairs') or 0), 'passage judged', 'passages judged')}",
     )
-    yield from _fact("kgaudit", isolated(str(spec.get("kgaudit", "—"))))
+    yield from _fact("kgaudit", isolated(str(spec.get("kgaudit", "–"))))
     own = [element("a", name, href=links[name]) for name in ("spec.json", "summary.json") if name in links]
     if own:
         yield from _fact("Files of the run", *(piece for link in own for piece in (link, " ")))
@@ -152,19 +151,25 @@ def _fact(name: str, *value: Node) -> Iterator[Node]:
 
 
 def _digest(digest: object) -> Node:
-    return element("code", str(digest)[:16], title=str(digest)) if digest else "—"
+    return element("code", str(digest)[:16], title=str(digest)) if digest else "–"
 
 
-def _load_facts(load: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The counts of loading, each in words; a count of counts (what was left out, by role) on one line."""
-    for name, value in load.items():
-        words = name.replace("_", " ").capitalize()
-        if isinstance(value, dict):
-            parts = ", ".join(f"{str(key).replace('_', ' ')} {count:,}" for key, count in value.items() if count)
-            whole = sum(count for count in value.values() if isinstance(count, int))
-            yield words, f"{whole:,}: {parts}" if parts else "0"
-        else:
-            yield words, f"{value:,}" if isinstance(value, int) else str(value)
+def _load_facts(load: Mapping[str, Any], links: Mapping[str, str]) -> Iterator[Node]:
+    """What became of the statements of the graph: `summary.json`'s `load`."""
+    yield from _fact("Statements read", f"{load.get('statements', 0):,}")
+    left_out = {role: count for role, count in (load.get("left_out") or {}).items() if count}
+    if left_out:
+        roles = ", ".join(f"{role} {count:,}" for role, count in left_out.items())
+        yield from _fact("Left out by role", f"{sum(left_out.values()):,}: ", isolated(roles))
+    if load.get("duplicates"):
+        yield from _fact("Repeats merged", f"{load['duplicates']:,}")
+    yield from _fact("Triples to verify", f"{load.get('claims', 0):,}")
+    if load.get("quarantined"):
+        name = "quarantine.jsonl"
+        where = element("a", name, href=links[name]) if name in links else name
+        yield from _fact("Set aside", f"{load['quarantined']:,} that could not be read: ", where)
+    for note in load.get("notes") or ():
+        yield from _fact("Note", isolated(str(note)))
 
 
 def predicate_tables(found: Figures) -> list[Node]:
@@ -180,7 +185,7 @@ def source_tables(found: Figures) -> list[Node]:
         return [element("p", "The graph does not say where its triples come from.", cls="quiet")]
     nodes: list[Node] = []
     for kind, groups in found.sources.items():
-        named = tuple(Group(group.name, group.label or _NO_SOURCE[kind], group.tally) for group in groups)
+        named = tuple(Group(group.name, group.label or _NO_SOURCE[kind], group.counts) for group in groups)
         nodes.append(element("h3", _SOURCE_WORDS[kind]))
         nodes += _tables(_SOURCE_WORDS[kind], named, f"{_SOURCE_WORDS[kind].lower()}s", by_predicate=False)
     nodes.append(element("p", "A triple found in several sources counts in each of them.", cls="quiet"))
@@ -206,7 +211,7 @@ def _tables(title: str, groups: tuple[Group, ...], plural: str, *, by_predicate:
 
 
 def _table(title: str, groups: tuple[Group, ...], *, by_predicate: bool) -> Node:
-    plotted = any(group.tally.judged for group in groups)
+    plotted = any(group.counts.judged for group in groups)
     header = element(
         "tr",
         *(element("th", name, scope="col") for name in (title, "Triples", "Refuted", "Supported", "Pass rate")),
@@ -219,20 +224,20 @@ def _table(title: str, groups: tuple[Group, ...], *, by_predicate: bool) -> Node
 
 
 def _row(group: Group, plotted: bool, by_predicate: bool) -> Node:
-    tally = group.tally
+    counts = group.counts
     note = element("span", address(group.name), cls="note") if by_predicate else None
     if by_predicate and group.name.startswith("<"):
         note = element("span", address(group.name[1:-1]), cls="note")
     return element(
         "tr",
         element("th", isolated(shorten(group.label, _LABEL_LIMIT)), note, scope="row"),
-        _cell("Triples", f"{tally.total:,}"),
-        _cell("Refuted", f"{tally.refuted:,}"),
-        _cell("Supported", f"{tally.supported:,}"),
-        _cell("Pass rate", per_cent(tally.pass_rate)),
-        element("td", interval_plot(tally), cls="plot", title=_pass_rate_words(tally)) if plotted else None,
-        _cell("Not enough evidence", _part(tally.not_enough_evidence, tally.total)),
-        _cell("Not judged", _part(tally.not_judged, tally.total)),
+        _cell("Triples", f"{counts.total:,}"),
+        _cell("Refuted", f"{counts.verdicts['refuted']:,}"),
+        _cell("Supported", f"{counts.verdicts['supported']:,}"),
+        _cell("Pass rate", per_cent(counts.pass_rate)),
+        element("td", interval_plot(counts), cls="plot", title=_pass_rate_words(counts)) if plotted else None,
+        _cell("Not enough evidence", _part(counts.verdicts["not_enough_evidence"], counts.total)),
+        _cell("Not judged", _part(counts.verdicts["not_judged"], counts.total)),
     )
 
 
@@ -268,7 +273,7 @@ def controls(found: Figures, ranking: Ranking) -> list[Node]:
         element("div", *tabs, cls="tabs", role="group", aria_label="Verdict", hidden=""),
         element(
             "div",
-            element("label", "Search names, IRIs or key", element("input", type="search", id="search")),
+            element("label", "Search names, IRIs or key", element("input", type="search", id="find")),
             _choice("Predicate", "by-predicate", [_ALL, *options]),
             _choice(
                 "Source",

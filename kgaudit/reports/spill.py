@@ -19,6 +19,8 @@ from kgaudit.runs.ledger import open_parts, passages_from_rows, read_part
 from kgaudit.runs.reader import RunReader
 from kgaudit.verdicts import VERDICT_SCHEMA
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 class Spill:
     """An unnamed file below `folder`, gone when it is closed. Raises `StorageError` where it cannot be written."""
@@ -49,6 +51,7 @@ class Spill:
             position += batch.num_rows
             listed = np.flatnonzero(ranks >= 0)
             for rank, row in zip(ranks[listed].tolist(), batch.take(listed).to_pylist(), strict=True):
+                row["steps"] = json.loads(row.pop("trajectory"))
                 wanted.update(passage_ids(row))
                 self._rows[rank] = self._write(row)
         for part in open_parts(reader.path / "passages"):
@@ -57,7 +60,7 @@ class Spill:
                     self._passages[row["id"]] = self._write(row)
 
     def row(self, rank: int) -> dict[str, Any]:
-        """The row at this place of the report."""
+        """The row at this place of the report: the columns of the verdict table, and `steps`, the trajectory as JSON values."""
         return self._read(int(self._rows[rank]))
 
     def passages_of(self, rows: list[dict[str, Any]]) -> dict[str, Passage]:
@@ -67,7 +70,7 @@ class Spill:
         return dict(zip(wanted, passages_from_rows(stored), strict=True))
 
     def _write(self, value: dict[str, Any]) -> int:
-        content = zlib.compress(json.dumps(value, ensure_ascii=False).encode("utf-8"), 1)
+        content = zlib.compress(_encode(value).encode("utf-8"), 1)
         offset = self._end
         try:
             self._file.seek(offset)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kgaudit.runs.counts import Counts, sum_counts
 from kgaudit.runs.reader import RunReader
-from kgaudit.verdicts import VERDICTS, VerdictName
 
 SourceKind = Literal["file", "graph", "extractor", "document"]
 SOURCE_KINDS: tuple[SourceKind, ...] = ("file", "graph", "extractor", "document")
-_INDEX: dict[str, int] = {verdict: i for i, verdict in enumerate(VERDICTS)}
 _Z95 = 1.959963984540054
 
 
@@ -32,51 +32,18 @@ def wilson(successes: int, trials: int) -> tuple[float, float]:
     return (0.0 if successes == 0 else centre - half), (1.0 if successes == trials else centre + half)
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """How many triples got each verdict."""
-
-    supported: int = 0
-    refuted: int = 0
-    not_enough_evidence: int = 0
-    not_judged: int = 0
-
-    @property
-    def total(self) -> int:
-        """All triples."""
-        return self.supported + self.refuted + self.not_enough_evidence + self.not_judged
-
-    @property
-    def judged(self) -> int:
-        """Those of which the documents say something: supported or refuted."""
-        return self.supported + self.refuted
-
-    @property
-    def pass_rate(self) -> float | None:
-        """supported / (supported + refuted); None where nothing was judged. Show it beside the other two shares."""
-        return self.supported / self.judged if self.judged else None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """The 95 % Wilson interval of the pass rate; None where nothing was judged."""
-        return wilson(self.supported, self.judged) if self.judged else None
-
-    def count(self, verdict: VerdictName) -> int:
-        """The triples with this verdict."""
-        return int(getattr(self, verdict))
-
-    def share(self, verdict: VerdictName) -> float | None:
-        """Their share of all triples; None where there are none."""
-        return self.count(verdict) / self.total if self.total else None
+def interval(counts: Counts) -> tuple[float, float] | None:
+    """The 95 % Wilson interval of the pass rate; None where nothing was judged."""
+    return wilson(counts.verdicts["supported"], counts.judged) if counts.judged else None
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The tally of one predicate or one source. `name` identifies it (an IRI, a file, ...; "": none given), `label` is for people."""
+    """The counts of one predicate or one source. `name` identifies it (a term, a file, ...; "": none given), `label` is for people."""
 
     name: str
     label: str
-    tally: Tally
+    counts: Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +53,7 @@ class Figures:
     A triple that was found in several places counts once in each source that it was found in.
     """
 
-    total: Tally
+    total: Counts
     predicates: tuple[Group, ...]
     sources: dict[SourceKind, tuple[Group, ...]]
 
@@ -94,25 +61,20 @@ class Figures:
 def figures(reader: RunReader) -> Figures:
     """Counts the rows of a run; memory grows with the number of different predicates and sources, not of triples."""
     labels: dict[str, str] = {}
-    predicates: dict[str, list[int]] = {}
-    sources: dict[SourceKind, dict[str, list[int]]] = {kind: {} for kind in SOURCE_KINDS}
+    predicates: dict[str, Counts] = defaultdict(Counts)
+    sources: dict[SourceKind, dict[str, Counts]] = {kind: defaultdict(Counts) for kind in SOURCE_KINDS}
     for batch in reader.batches(["p", "p_label", "verdict", "places"]):
         for (predicate, label, verdict), count in _grouped(batch.select(["p", "p_label", "verdict"])):
             labels.setdefault(predicate, label)
-            _add(predicates, predicate, verdict, count)
+            predicates[predicate].verdicts[verdict] += count
         for kind in SOURCE_KINDS:
             for (name, verdict), count in _grouped(_source_rows(batch, kind)):
-                _add(sources[kind], name or "", verdict, count)
-    groups = _groups(predicates, labels)
+                sources[kind][name or ""].verdicts[verdict] += count
     return Figures(
-        total=Tally(*(sum(counts[i] for counts in predicates.values()) for i in range(len(VERDICTS)))),
-        predicates=groups,
+        total=sum_counts(predicates),
+        predicates=_groups(predicates, labels),
         sources={kind: _groups(found, {}) for kind, found in sources.items() if any(found)},
     )
-
-
-def _add(counts: dict[str, list[int]], name: str, verdict: str, count: int) -> None:
-    counts.setdefault(name, [0] * len(VERDICTS))[_INDEX[verdict]] += count
 
 
 def _grouped(rows: pa.RecordBatch) -> Iterator[tuple[tuple[str, ...], int]]:
@@ -138,6 +100,6 @@ def _source_rows(batch: pa.RecordBatch, kind: SourceKind) -> pa.RecordBatch:
     return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
 
 
-def _groups(counts: dict[str, list[int]], labels: dict[str, str]) -> tuple[Group, ...]:
-    groups = [Group(name, labels.get(name, name), Tally(*values)) for name, values in counts.items()]
-    return tuple(sorted(groups, key=lambda group: (-group.tally.refuted, -group.tally.total, group.label, group.name)))
+def _groups(counts: Mapping[str, Counts], labels: Mapping[str, str]) -> tuple[Group, ...]:
+    groups = [Group(name, labels.get(name, name), found) for name, found in counts.items()]
+    return tuple(sorted(groups, key=lambda group: (-group.counts.verdicts["refuted"], -group.counts.total, group.label, group.name)))

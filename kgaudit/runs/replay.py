@@ -18,10 +18,12 @@ def replay_lines(reader: RunReader, row: dict[str, Any]) -> Iterator[str]:
     steps = steps_of(row)
     passages = reader.passages(key for step in steps for key in step.passages)
     for number, step in enumerate(steps, 1):
-        if step.action != "search_documents":
+        if step.action == "search_documents":
+            yield f"{number}. search [{step.combination}] {one_line(step.query)}"
+        elif step.action == "read_document":
+            yield f"{number}. read {one_line(step.query)}" + (f": {step.note}" if step.note else "")
+        else:
             yield f"{number}. {step.action}: {one_line(step.note)}"
-            continue
-        yield f"{number}. search [{step.combination}] {one_line(step.query)}"
         stances = dict(step.stances)
         for key in step.passages:
             passage = passages.get(key)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b, sha256
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -158,7 +159,7 @@ class BlankNodes:
         roles = batch.column("role").to_pylist()
         component = batch.column("component").to_numpy()
         bounds = [0, *(np.flatnonzero(np.diff(component)) + 1).tolist(), len(component)]
-        for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+        for begin, end in pairwise(bounds):
             rows = list(zip(s[begin:end], p[begin:end], o[begin:end], strict=True))
             names, tied = name_component(rows)
             self.tied += tied

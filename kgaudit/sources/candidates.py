@@ -84,9 +84,10 @@ class CandidateWriter:
         claims: Counter[str] = Counter()
         left_out = 0
         try:
-            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(
-                file, CANDIDATE_SCHEMA, options=pa.ipc.IpcWriteOptions(compression="zstd")
-            ) as writer:
+            with (
+                pa.OSFile(str(path), "wb") as file,
+                pa.ipc.new_file(file, CANDIDATE_SCHEMA, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer,
+            ):
                 for table in self._spill.tables():
                     if is_reifier:
                         kept = pa.array([not is_reifier(s) for s in table.column("s").to_pylist()])
@@ -168,7 +169,9 @@ def _with_reifiers(batch: pa.RecordBatch, of_triple: Callable[[str], list[Said]]
         own = [place_from_dict(place) for place in places[row]]
         filled = [_filled(place, one) for one in several for place in own]
         places[row] = [place_to_dict(place) for place in dict.fromkeys(filled)]
-    return batch.set_column(batch.schema.get_field_index("places"), CANDIDATE_SCHEMA.field("places"), pa.array(places, pa.list_(PLACE_TYPE)))
+    return batch.set_column(
+        batch.schema.get_field_index("places"), CANDIDATE_SCHEMA.field("places"), pa.array(places, pa.list_(PLACE_TYPE))
+    )
 
 
 def _filled(place: Place, said: Said) -> Place:

@@ -27,6 +27,7 @@ from kgaudit.sources.rules import Role
 from kgaudit.sources.schema import Schema, SchemaWriter
 from kgaudit.sources.statements import GIVEN_NAMES
 from kgaudit.sources.uses import PredicateUse, UseLearner
+from kgaudit.triples import Candidate
 
 VERSION = 1
 _SKOS_PREFERRED = "<http://www.w3.org/2004/02/skos/core#prefLabel>"
@@ -89,15 +90,10 @@ class LoadedGraph:
             work,
             LoadCounts(**{**counts, "notes": tuple(counts["notes"])}, files=files),
             Schema.from_json(values["schema"]),
-            {
-                term: PredicateUse(
-                    **{name: tuple(map(tuple, value)) if isinstance(value, list) else value for name, value in use.items()}
-                )
-                for term, use in values["uses"].items()
-            },
+            {term: PredicateUse(**{**use, **_pairs(use)}) for term, use in values["uses"].items()},
         )
 
-    def candidates(self) -> Iterator[Any]:
+    def candidates(self) -> Iterator[Candidate]:
         """The candidates in seeded random order: sorted by sha256(seed + key), so that any beginning is a random sample."""
         return read_candidates(self.work / "candidates.arrow")
 
@@ -268,7 +264,8 @@ class _Loader:
             self._left_out[Role.PROVENANCE.word] += of_reifiers
         if self._tied:
             self._notes.append(
-                f"{self._tied:,} groups of blank nodes are too large or too much alike to be told apart: their names follow the order of the file"
+                f"{self._tied:,} groups of blank nodes are too large or too much alike to be told apart: "
+                "the names of their nodes follow the order of the file"
             )
         counts = LoadCounts(
             statements=sum(file.statements for file in self._files),
@@ -290,6 +287,10 @@ class _Loader:
         """Removes what only loading needed."""
         self._names.close()
         self._candidates.discard()
+
+
+def _pairs(use: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple((term, count) for term, count in use[name]) for name in ("subject_types", "object_types")}
 
 
 class _Watch:

@@ -162,7 +162,7 @@ class Names:
 
     def said(self, term: str) -> list[tuple[str, str]]:
         """What the graph's provenance says of a term: predicate and object terms."""
-        return self._all("SELECT DISTINCT predicate, object FROM said WHERE term = ?", term)
+        return [(p, o) for p, o in self._all("SELECT DISTINCT predicate, object FROM said WHERE term = ?", term)]
 
     def reifiers(self, key: str) -> list[str]:
         """The terms that stand for the triple with this key (`rdf:reifies`, `rdf:Statement`)."""

@@ -34,11 +34,23 @@ _UCS = (
 _CHARS = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?" + _UCS + r"]|%[0-9A-Fa-f]{2})*"
 _HOST = r"(?:[A-Za-z0-9\-._~" + _UCS + r"]+(?::[0-9]*)?)"
 _REST = r"(?:[/?]" + _CHARS + r")?(?:#" + _CHARS + r")?"
-_IRI = r"<(?:[A-Za-z][A-Za-z0-9+.\-]*:(?://" + _HOST + _REST + r"|(?:[A-Za-z0-9\-._~!$&'()*+,;=:@?%]" + _CHARS + r")?(?:#" + _CHARS + r")?))>"
+_IRI = (
+    r"<(?:[A-Za-z][A-Za-z0-9+.\-]*:(?://"
+    + _HOST
+    + _REST
+    + r"|(?:[A-Za-z0-9\-._~!$&'()*+,;=:@?%]"
+    + _CHARS
+    + r")?(?:#"
+    + _CHARS
+    + r")?))>"
+)
 _BLANK = r"_:[A-Za-z0-9_](?:[A-Za-z0-9_\-.]*[A-Za-z0-9_\-])?"
 _HEX = "[0-9A-Fa-f]"
 _NOT_SURROGATE = rf"(?:[0-9A-CE-Fa-ce-f]{_HEX}{_HEX}{_HEX}|[Dd][0-7]{_HEX}{_HEX})"
-_ESCAPE = rf"""\\(?:[tbnrf"'\\]|u{_NOT_SURROGATE}|U0000{_NOT_SURROGATE}|U000[1-9A-Fa-f]{_HEX}{_HEX}{_HEX}{_HEX}|U0010{_HEX}{_HEX}{_HEX}{_HEX})"""
+_ESCAPE = (
+    rf"""\\(?:[tbnrf"'\\]|u{_NOT_SURROGATE}|U0000{_NOT_SURROGATE}"""
+    rf"""|U000[1-9A-Fa-f]{_HEX}{_HEX}{_HEX}{_HEX}|U0010{_HEX}{_HEX}{_HEX}{_HEX})"""
+)
 # Only language tags of the common shapes (en, de-AT, zh-Hant, sr-Latn-RS, es-419): the others are checked one by one.
 _LANGUAGE = r"@[A-Za-z]{2,3}(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?"
 _LITERAL = rf'"(?:[^"\\\n\r]|{_ESCAPE})*"(?:{_LANGUAGE}|\^\^{_IRI})?'
@@ -129,7 +141,7 @@ class LineReader:
         if len(parts) > 1:  # the lines that were read one by one take their places again
             order = pa.array(np.argsort(at, kind="stable"))
             s, p, o, graph, at = s.take(order), p.take(order), o.take(order), graph.take(order), np.sort(at)
-        return statement_batch(s, p, o, graph, pa.array(at), self._roles), len(ends)
+        return statement_batch(s, p, o, graph=graph, line=pa.array(at), roles=self._roles), len(ends)
 
     def _cut(
         self, data: np.ndarray, buffer: pa.Buffer, starts: np.ndarray, ends: np.ndarray, quads: np.ndarray
@@ -235,11 +247,13 @@ def term_text(term: Any) -> str:
     return str(term)
 
 
-_POSITION = re.compile(r"Parser error (?:at line \d+ (?:column \d+|between columns? \d+ and (?:column )?\d+)|between line .*? column \d+ and line \d+ column \d+): ")
+_POSITION = re.compile(r"(?:Parser error (?:at|between) line .*?|error while parsing (?:IRI|language tag) '.*?'): ", re.DOTALL)
 _CODE_POINT = re.compile(r"Invalid IRI code point '(.)'", re.DOTALL)
-_KNOWN = {" ": "space", "{": "opening brace", "}": "closing brace", "<": "less-than sign", ">": "greater-than sign", '"': "quotation mark",
-          "|": "vertical bar", "\\": "backslash", "^": "circumflex", "`": "backtick", "[": "opening bracket", "]": "closing bracket",
-          "\t": "tab", "\n": "line feed", "\r": "carriage return", "#": "second number sign"}  # fmt: skip
+_KNOWN = {
+    " ": "space", "{": "opening brace", "}": "closing brace", "<": "less-than sign", ">": "greater-than sign", '"': "quotation mark",
+    "|": "vertical bar", "\\": "backslash", "^": "circumflex", "`": "backtick", "[": "opening bracket", "]": "closing bracket",
+    "\t": "tab", "\n": "line feed", "\r": "carriage return", "#": "second number sign",
+}  # fmt: skip
 
 
 def character_name(char: str) -> str:
@@ -262,6 +276,8 @@ def explain(message: str, text: str) -> str:
         return "an escape is half a character (a surrogate), which is not a character by itself or in a pair"
     if "language" in reason or "subtag" in reason or "integer should not be empty" in reason:
         return f"a language tag is not well-formed: {reason[:1].lower()}{reason[1:]}"
+    if "Unexpected end of file" in reason:
+        return "a literal, an IRI or a bracket is not closed"
     if "Quads must be followed by a dot" in reason or "Triples must be followed by a dot" in reason:
         return "the line does not end in a dot after subject, predicate and object"
     return reason

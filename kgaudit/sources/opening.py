@@ -83,7 +83,9 @@ def source_files(paths: Sequence[Path], format_name: str | None) -> list[SourceF
                 inside = [(one, one.relative_to(path).as_posix(), path, False) for one in _walk(path, format_name)]
                 if not inside:
                     raise EmptyInputError(
-                        "this folder holds no graph or table that can be read", where=str(path), todo=f"Known suffixes are {', '.join(FORMATS)}."
+                        "this folder holds no graph or table that can be read",
+                        where=str(path),
+                        todo=f"Known suffixes are {', '.join(FORMATS)}.",
                     )
                 found += inside
         except OSError as error:
@@ -127,10 +129,14 @@ def _source_file(path: Path, name: str, format_name: str | None, named: bool) ->
     chosen = format_name or FORMATS.get(suffix)
     if chosen is None:
         raise UsageError(
-            f"the suffix {suffix or '(none)'} does not tell the format", where=str(path), todo=f"Say it with --format: {', '.join(NAMES)}."
+            f"the suffix {suffix or '(none)'} does not tell the format",
+            where=str(path),
+            todo=f"Say it with --format: {', '.join(NAMES)}.",
         )
     if chosen == "graphrag":
-        raise UsageError("GraphRAG output is a folder, not a file", where=str(path), todo="Name the folder that holds relationships.parquet.")
+        raise UsageError(
+            "GraphRAG output is a folder, not a file", where=str(path), todo="Name the folder that holds relationships.parquet."
+        )
     return SourceFile(path, name, chosen, compression, named)
 
 
@@ -222,8 +228,7 @@ class SourceStream(io.RawIOBase):
                 break
             head += chunk
         if self.failure and not head:
-            if self.source.compression and self.source.size:
-                raise InputError(f"{self.failure} before anything could be read", where=str(self.source.path), todo="Fetch the file again.")
+            self.raise_failure(0)
         check_content(head, self.source)
         return head
 
@@ -260,8 +265,9 @@ class SourceStream(io.RawIOBase):
         if isinstance(self.failure, OSError):
             raise storage_error(self.failure, str(self.source.path)) from self.failure
         if self.failure:
+            what = "rows" if self.source.format in TABLES else "statements"
             raise InputError(
-                f"{self.failure}: {read:,} {'rows' if self.source.format in TABLES else 'statements'} were read before the end of what is there",
+                f"{self.failure}: {read:,} {what} were read before the end of what is there",
                 where=str(self.source.path),
                 todo="Fetch or write the file again: it is not whole.",
             )
@@ -299,7 +305,9 @@ def check_content(head: bytes, source: SourceFile) -> None:
     head = head.removeprefix(b"\xef\xbb\xbf")
     other = _other_format(head, source.format)
     if other:
-        raise InputError(f"this is {other}, not {_SPOKEN[source.format]}", where=where, todo="Check the file, or say its format with --format.")
+        raise InputError(
+            f"this is {other}, not {_SPOKEN[source.format]}", where=where, todo="Check the file, or say its format with --format."
+        )
 
 
 def _other_format(head: bytes, format_name: str) -> str | None:

@@ -15,7 +15,14 @@ _PROV = "<http://www.w3.org/ns/prov#"
 _DCT = "<http://purl.org/dc/terms/"
 _PAV = "<http://purl.org/pav/"
 _OURS = "<urn:kgaudit:"
-_TIMES = (f"{_OURS}extractedAt>", f"{_PROV}generatedAtTime>", f"{_PAV}createdOn>", f"{_DCT}created>", f"{_DCT}issued>", f"{_PROV}endedAtTime>")
+_TIMES = (
+    f"{_OURS}extractedAt>",
+    f"{_PROV}generatedAtTime>",
+    f"{_PAV}createdOn>",
+    f"{_DCT}created>",
+    f"{_DCT}issued>",
+    f"{_PROV}endedAtTime>",
+)
 _EXTRACTORS = (f"{_OURS}extractor>", f"{_PROV}wasAttributedTo>", f"{_PAV}createdBy>", f"{_DCT}creator>", f"{_PROV}wasGeneratedBy>")
 _DOCUMENTS = (
     f"{_OURS}document>", f"{_PROV}wasDerivedFrom>", f"{_PROV}hadPrimarySource>", f"{_PROV}wasQuotedFrom>", f"{_DCT}source>",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,9 @@ WINDOW = 1 << 21
 MAX_FAULTS = 10_000
 
 # Faults of one token: the parser goes on behind the end of the statement, and what follows means what it says.
-_OF_ONE_TOKEN = re.compile(r"Invalid IRI|No scheme found|Invalid character|has not been declared|not a valid unicode|subtag|language|Unexpected escape")
+_OF_ONE_TOKEN = re.compile(
+    r"Invalid IRI|No scheme found|Invalid character|has not been declared|not a valid unicode|subtag|language|Unexpected escape"
+)
 
 # Where no base is given, relative IRIs in RDF/XML and JSON-LD are resolved against this one, and what holds it is quarantined.
 _NO_BASE = "http://relative-iri.invalid/"
@@ -63,12 +65,14 @@ class GraphReader:
         default = pyoxigraph.DefaultGraph()
         rows: list[Row] = []
         read = faults = 0
-        quads = iter(pyoxigraph.parse(source, format=form, base_iri=base, lenient=self._format == "jsonld"))
+        quads = iter(pyoxigraph.parse(cast(IO[bytes], source), format=form, base_iri=base, lenient=self._format == "jsonld"))
         while not self._stream.failure:
             try:
                 for quad in quads:
                     graph = quad.graph_name
-                    rows.append((str(quad.subject), str(quad.predicate), term_text(quad.object), None if graph == default else str(graph)))
+                    rows.append(
+                        (str(quad.subject), str(quad.predicate), term_text(quad.object), None if graph == default else str(graph))
+                    )
                     if len(rows) >= BATCH_ROWS:
                         read += len(rows)
                         yield self._batch(rows)
@@ -96,7 +100,7 @@ class GraphReader:
         if self._format in ("rdfxml", "jsonld"):
             rows = self._resolved(rows)
         s, p, o, graph = (pa.array([row[i] for row in rows], pa.string()) for i in range(4))
-        return statement_batch(s, p, o, graph, pa.array(np.zeros(len(rows), np.int64)), self._roles)
+        return statement_batch(s, p, o, graph=graph, line=pa.array(np.zeros(len(rows), np.int64)), roles=self._roles)
 
     def _resolved(self, rows: list[Row]) -> list[Row]:
         """The rows without those that hold relative or faulty IRIs, which are quarantined."""

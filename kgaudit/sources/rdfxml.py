@@ -9,7 +9,9 @@ from kgaudit.errors import InputError
 ENTITY_LIMIT = 10_000
 """Bytes that an entity may expand to."""
 
-_ENTITY = re.compile(rb"""<!ENTITY\s+(?P<parameter>%\s+)?(?P<name>[^\s%"'<>]+)\s+(?:"(?P<a>[^"]*)"|'(?P<b>[^']*)'|(?P<outside>SYSTEM|PUBLIC)\b)""")
+_ENTITY = re.compile(
+    rb"""<!ENTITY\s+(?P<parameter>%\s+)?(?P<name>[^\s%"'<>]+)\s+(?:"(?P<a>[^"]*)"|'(?P<b>[^']*)'|(?P<outside>SYSTEM|PUBLIC)\b)"""
+)
 _REFERENCE = re.compile(rb"&([^#;\s&][^;\s&]*);")
 
 

@@ -94,7 +94,9 @@ def _default() -> Rules:
 def _rules_of(values: Any, where: str) -> Rules:
     todo = "Copy kgaudit/sources/rules.yaml and edit the copy."
     if not isinstance(values, dict):
-        raise UsageError("a rules file is a mapping with the keys prefixes, roles, schema_types, provenance_types", where=where, todo=todo)
+        raise UsageError(
+            "a rules file is a mapping with the keys prefixes, roles, schema_types, provenance_types", where=where, todo=todo
+        )
     unknown = sorted(set(values) - {"prefixes", "roles", "schema_types", "provenance_types"})
     if unknown:
         raise UsageError(f"unknown key {unknown[0]!r}", where=where, todo=todo)

@@ -65,10 +65,7 @@ class Schema:
     def from_json(values: dict[str, Any]) -> Schema:
         """The schema behind `to_json`."""
         return Schema(
-            {
-                term: PredicateFacts(**{name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()})
-                for term, facts in values["predicates"].items()
-            },
+            {term: _facts(said) for term, said in values["predicates"].items()},
             {term: tuple(above) for term, above in values["subclass_of"].items()},
             frozenset((one, other) for one, other in values["disjoint"]),
         )
@@ -124,11 +121,13 @@ class SchemaWriter:
 
     def schema(self) -> Schema:
         """What was collected."""
-        facts = {
-            term: PredicateFacts(**{name: tuple(value) if isinstance(value, dict) else value for name, value in said.items()})
-            for term, said in sorted(self._facts.items())
-        }
+        facts = {term: _facts(said) for term, said in sorted(self._facts.items())}
         return Schema(facts, {term: tuple(above) for term, above in sorted(self._above.items())}, frozenset(self._disjoint))
+
+
+def _facts(said: dict[str, Any]) -> PredicateFacts:
+    values: dict[str, Any] = {name: value if isinstance(value, bool) else tuple(value) for name, value in said.items()}
+    return PredicateFacts(**values)
 
 
 def _list(head: str, first: dict[str, str], rest: dict[str, str]) -> list[str]:

@@ -59,7 +59,9 @@ class Spill:
         if not self._files:
             if self._rows:
                 parts = np.concatenate(self._parts)
-                yield pa.Table.from_batches(self._pending, self._schema).take(pa.array(np.argsort(parts, kind="stable"))).combine_chunks()
+                yield (
+                    pa.Table.from_batches(self._pending, self._schema).take(pa.array(np.argsort(parts, kind="stable"))).combine_chunks()
+                )
                 self._pending, self._parts, self._rows = [], [], 0
             return
         try:

@@ -35,12 +35,10 @@ GIVEN_NAMES = STATEMENT_SCHEMA.with_metadata({"kgaudit": "given names"})
 _TYPE_TERM = f"<{RDF_TYPE}>"
 
 
-def statement_batch(
-    s: pa.Array, p: pa.Array, o: pa.Array, graph: pa.Array | None, line: pa.Array, roles: RoleFinder, **said: pa.Array
-) -> pa.RecordBatch:
+def statement_batch(s: pa.Array, p: pa.Array, o: pa.Array, *, line: pa.Array, roles: RoleFinder, **said: pa.Array) -> pa.RecordBatch:
     """A batch of `STATEMENT_SCHEMA` with its roles; columns that are not given are null."""
     n = len(s)
-    columns = {"s": s, "p": p, "o": o, "graph": graph, "line": line, "role": roles(p, o), **said}
+    columns = {"s": s, "p": p, "o": o, "line": line, "role": roles(p, o), **said}
     return pa.RecordBatch.from_arrays(
         [pa.nulls(n, field.type) if columns.get(field.name) is None else columns[field.name] for field in STATEMENT_SCHEMA],
         schema=STATEMENT_SCHEMA,

@@ -11,7 +11,7 @@ _INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr output q rb rp rt rtc ruby s samp small "
     "span strike strong sub sup time tt u var wbr img".split()
 )
-_ROWS = frozenset(["br", "tr", "li", "dt", "dd", "option"])
+_ROWS = frozenset("br tr thead tbody tfoot li dt dd".split())
 _CELLS = frozenset(["td", "th"])
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _STRENGTH = {"": 0, " ": 1, "\t": 2, "\n": 3, "\n\n": 4}

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from kgaudit.agent import queries
-from kgaudit.agent.actions import Action, Answer, Conclude, SearchDocuments
+from kgaudit.agent.actions import Action, Answer, Conclude, ReadDocument, SearchDocuments
 from kgaudit.agent.conclude import verdict_from
 from kgaudit.agent.loop import MAX_SEARCHES, TOP_K, Environment, State
-from kgaudit.agent.mentions import any_names, names_both
+from kgaudit.agent.mentions import any_names, names_both, names_entity
 from kgaudit.agent.statements import statement_claim, tempered
 from kgaudit.claims import Claim, Entity
 from kgaudit.documents import Passage
@@ -25,6 +25,8 @@ ENOUGH = 0.75
 """Evidence suffices from this probability of support or contradiction on."""
 
 MAX_STATEMENTS = 5
+MAX_READ = 2
+"""Documents read whole after a search that brought no passage with both names."""
 
 
 class AgentKGV:
@@ -34,7 +36,7 @@ class AgentKGV:
 
     def __init__(self, routes: Sequence[Callable[[Claim], Verdict | None]] = ()) -> None:
         self._routes = tuple(routes)
-        self.settings: dict[str, object] = {"top_k": TOP_K, "max_searches": MAX_SEARCHES, "enough": ENOUGH}
+        self.settings: dict[str, object] = {"top_k": TOP_K, "max_searches": MAX_SEARCHES, "max_read": MAX_READ, "enough": ENOUGH}
 
     async def act(self, state: State, environment: Environment) -> Action:
         """Routes first; then searches until the evidence suffices or no query is left that could bring more."""
@@ -44,9 +46,9 @@ class AgentKGV:
         passages, stances = state.judged()
         weighing = environment.weigh(state.claim, passages, stances)
         if max(weighing.p_supported, weighing.p_refuted) < ENOUGH and state.searches_left:
-            query = _next_query(state)
-            if query is not None:
-                return query
+            action = _next_document(state) or _next_query(state)
+            if action is not None:
+                return action
         return Conclude(self._conclude(state, environment))
 
     def _route(self, claim: Claim) -> Verdict | None:
@@ -115,6 +117,18 @@ def _first_query(claim: Claim) -> SearchDocuments:
     if claimed_value(claim.object) is not None:  # documents write dates and numbers in many ways: the predicate's words help
         return queries.whole(claim)
     return queries.subject_object(claim)
+
+
+def _next_document(state: State) -> ReadDocument | None:
+    """A document that names the subject and was not read yet: what is said of it may stand pages away from its name."""
+    claim = state.claim
+    passages = list(state.passages.values())
+    if len(state.documents_read) >= MAX_READ or any(names_both(passage, claim) for passage in passages):
+        return None
+    for passage in passages:
+        if passage.document_id not in state.documents_read and names_entity(passage, claim.subject):
+            return ReadDocument(passage.document_id)
+    return None
 
 
 def _next_query(state: State) -> SearchDocuments | None:

@@ -22,7 +22,7 @@ class Scripted:
 
     async def act(self, state: State, environment: Environment) -> Action:
         """The next action of the script."""
-        return self._actions[len(state.observations)]
+        return self._actions[state.searches]
 
     async def assess(self, state: State, found: Sequence[Passage], environment: Environment) -> list[Stance]:
         """The scripted stances, by the order in which passages are found."""
