@@ -64,6 +64,8 @@ class Claim:
     """The triple in words.
 
     `statement` is the sentence that is checked in the triple's place where the predicate says nothing; it is never evidence.
+    `own_context` and `namesake_context` are set where another thing of the graph bears the subject's or object's name: names that
+    the graph connects with this one, and names that it connects with the others.
     `fragment`: the subject or object is a pronoun or a piece of a sentence that names nothing ("This", "the project").
     """
 
@@ -75,6 +77,8 @@ class Claim:
     statement: str = ""
     statements: tuple[str, ...] = ()
     fragment: str = ""
+    own_context: tuple[str, ...] = ()
+    namesake_context: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

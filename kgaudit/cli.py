@@ -193,7 +193,7 @@ def audit(
     retriever = EmbeddedRetriever(index_)
     stop = _stop_on_signals()
     try:
-        with Progress("reading", "statements") as loading, Progress("verifying", "triples") as verifying:
+        with Progress("reading", "bytes") as loading, Progress("verifying", "triples") as verifying:
             summary = run_audit(options, retriever, load_default(), index=str(index_), stop=stop, loading=loading, verifying=verifying)
     except Interrupted as error:
         error.exit_status = 128 + (stop.signal or signal.SIGINT)
@@ -325,7 +325,7 @@ def cards(kg: tuple[Path, ...], to: Path | None, **source: Any) -> None:
     from kgaudit.runs.progress import Progress
     from kgaudit.sources import load
 
-    with tempfile.TemporaryDirectory() as work, Progress("reading", "statements") as progress:
+    with tempfile.TemporaryDirectory() as work, Progress("reading", "bytes") as progress:
         text = cards_to_yaml(learn_cards(load(list(kg), Path(work) / "graph", _make_source_options(**source), progress)))
     if to is None:
         click.echo(text, nl=False)
@@ -352,7 +352,13 @@ def rules() -> None:
 @click.option("--items", type=_PATH, help="File for each item with its probability, as JSON lines.")
 @click.option("--work", type=_PATH, help="Folder that keeps indexes between calls.")
 def bench(
-    dataset: str, data: Path, policies: tuple[str, ...], splits: tuple[str, ...], json_: Path | None, items: Path | None, work: Path | None
+    dataset: str,
+    data: Path,
+    policies: tuple[str, ...],
+    splits: tuple[str, ...],
+    json_: Path | None,
+    items: Path | None,
+    work: Path | None,
 ) -> None:
     """Measure policies on a DATASET: macro F1, calibration, searches a triple, evidence, speed."""
     from kgaudit.bench.runner import BenchOptions, run_bench, write_items, write_results

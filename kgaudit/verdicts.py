@@ -67,7 +67,8 @@ class Step:
     """One action of a trajectory and what came of it.
 
     `action`: `answer`, `search_documents`, `read_document` or `conclude`. `query` is what was searched for, or the id of the document
-    that was read; `combination` is that of a search, `passages` the ids of what came back (best first), `stances` the judgement of those that were judged.
+    that was read; `combination` is that of a search, `passages` the ids of what came back (best first), `stances` the judgement of
+    those that were judged.
     """
 
     action: str

@@ -9,8 +9,9 @@ from urllib.parse import unquote
 
 from kgaudit.claims import Claim, Entity, PredicateCard
 from kgaudit.literals import XSD
+from kgaudit.namesakes import Namesakes
 from kgaudit.text import fold_name, guess_language
-from kgaudit.triples import Candidate, Literal, iri_of, is_blank, is_iri, is_literal, name_of, parse_literal
+from kgaudit.triples import Candidate, Literal, Triple, iri_of, is_blank, is_iri, is_literal, name_of, parse_literal
 
 _CAMEL = re.compile(r"(?<=[a-zß-öø-ÿ0-9])(?=[A-ZÀ-ÖØ-Þ])|(?<=[A-ZÀ-ÖØ-Þ])(?=[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ])")
 _OPAQUE_ID = re.compile(r"[QPLE]\d+\Z|[0-9a-f]{16,}\Z|[0-9a-f-]{36}\Z", re.IGNORECASE)
@@ -114,7 +115,14 @@ def fragment_reason(label: str) -> str:
 class ClaimBuilder:
     """Builds claims from candidates. `languages` are preferred for labels, in that order; "" stands for labels without one."""
 
-    def __init__(self, names: NamesLike, cards: Mapping[str, PredicateCard], languages: Sequence[str] = ("en", "")) -> None:
+    def __init__(
+        self,
+        names: NamesLike,
+        cards: Mapping[str, PredicateCard],
+        languages: Sequence[str] = ("en", ""),
+        namesakes: Namesakes | None = None,
+    ) -> None:
+        self._namesakes = namesakes
         self._names = names
         self._cards = cards
         self._rank = {language: rank for rank, language in enumerate(languages)}
@@ -129,6 +137,7 @@ class ClaimBuilder:
         if not fragment and not obj.is_literal:
             fragment = fragment_reason(obj.label)
         checked = statements[0] if statements and (card.vacuous or fragment) else ""
+        own, others = self._contexts(triple)
         return Claim(
             key=candidate.key,
             triple=triple,
@@ -138,7 +147,20 @@ class ClaimBuilder:
             statement=checked,
             statements=statements,
             fragment=fragment,
+            own_context=own,
+            namesake_context=others,
         )
+
+    def _contexts(self, triple: Triple) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        if self._namesakes is None:
+            return (), ()
+        own: dict[str, None] = {}
+        others: dict[str, None] = {}
+        for term, claimed in ((triple.s, triple.o), (triple.o, triple.s)):
+            mine, theirs = self._namesakes.contexts(term, claimed)
+            own.update((name, None) for one in mine for name in self.entity(one).names)
+            others.update((name, None) for one in theirs for name in self.entity(one).names)
+        return tuple(own), tuple(name for name in others if name not in own)
 
     def entity(self, term: str) -> Entity:
         """A subject or object in words."""

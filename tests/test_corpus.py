@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from kgaudit.documents import Document
-from kgaudit.errors import InputError
 from kgaudit_retrievers.corpus import read_documents
 from kgaudit_retrievers.pages import html_page, markdown_page
 from kgaudit_retrievers.passages import MAX_CHARACTERS, pieces, windows
 from kgaudit_retrievers.terms import count_long_words, language_of, terms
+
+from kgaudit.documents import Document
+from kgaudit.errors import InputError
 
 ROW = {"id": "d1", "title": "Note", "text": "Norrby Pumps has its seat in Orvik.", "lang": "en", "date": "2024-05-01", "url": "u"}
 DOCUMENT = Document("d1", ROW["text"], "Note", "en", "2024-05-01", "u")
@@ -60,7 +60,8 @@ def test_bad_lines_are_set_aside_with_line_and_reason_and_the_others_are_read(tm
     assert documents == [DOCUMENT, Document("d7", "a\x00b")]
     assert [(line, reason.split(" (")[0]) for _, line, _, reason in quarantined] == [
         (2, "not UTF-8"), (4, "not JSON"), (5, "not a JSON object"), (6, "id is missing"), (7, "text is null"),
-        (8, "text is not a string"), (9, "it holds half a character"), (10, "id is neither a string nor a whole number"), (11, "not JSON"),
+        (8, "text is not a string"), (9, "it holds half a character"), (10, "id is neither a string nor a whole number"),
+        (11, "not JSON"),
     ]  # fmt: skip
     assert quarantined[4][2] == '{"id": "d4", "text": null}'
 
@@ -169,6 +170,7 @@ def test_passages_are_windows_of_three_that_share_a_sentence() -> None:
         "One is. Two is. Three is.", "Three is. Four is. Five is.", "Five is. Six is.",
     ]  # fmt: skip
     assert windows(pieces("Only one.")) == [(0, 1)]
+    assert windows([(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)], {0, 4, 6}) == [(0, 2), (2, 5)]
     assert windows([]) == []
 
 

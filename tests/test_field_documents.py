@@ -164,7 +164,6 @@ BLOCKS = [
     "Orvik<hr/>Norrby",
     "<section>Orvik</section><aside>Norrby</aside>",
     "<h2>Orvik</h2>Norrby",
-    "<select><option>Orvik<option>Norrby</select>",
     "<my-card>Orvik</my-card><my-card>Norrby</my-card>",
 ]
 
@@ -204,7 +203,7 @@ def test_14_other_blocks(tmp_path: Path) -> None:
     ],
 )
 def test_14_other_markup(tmp_path: Path, page: str, wanted: str, never: str) -> None:
-    text = page_text(tmp_path, "p.html", page.encode())
+    text = page_text(tmp_path, "p.html", f"<body>{page}</body>".encode())
     assert wanted in text
     assert never not in text
 

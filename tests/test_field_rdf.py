@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from field_cli import EX, any_index, audit, copy_case, files_of, index_of, kgaudit, measured, read_jsonl, refused, report_text, short
 
 from kgaudit.runs.reader import RunReader
-from kgaudit.triples import Triple, literal_term
+from kgaudit.triples import Triple, canonical_term, literal_term
 
 BOM = "\ufeff"
 NT_LINE = f"<{EX}Norrby_Pumps> <{EX}owns> <{EX}Halden_Works> .\n"
@@ -268,7 +269,7 @@ def test_05_surrogate_escapes(tmp_path: Path) -> None:
     case = copy_case("05-surrogate-escapes", tmp_path)
     run = audit(case / "kg.nt", run=tmp_path / "run")
     assert {row["s"].rsplit("_", 1)[1][:-1]: short(row["o"]) for row in run.rows} == {"1": "🚢", "4": "🚢", "5": "none"}
-    assert run.one("ferry_1", "signal", "🚢")["o"] == run.one("ferry_4", "signal", "🚢")["o"]
+    assert canonical_term(run.one("ferry_1", "signal", "🚢")["o"]) == canonical_term(run.one("ferry_4", "signal", "🚢")["o"])
     assert [row["line"] for row in run.quarantine] == [2, 3]
     assert all("surrogate" in row["reason"] for row in run.quarantine)
     assert "🚢" in report_text(run.path)
@@ -317,7 +318,9 @@ def test_06_truncated_and_in_members_and_empty(tmp_path: Path) -> None:
     message = refused(case / "cut.nt.gz", run=tmp_path / "cut")
     assert "cut.nt.gz" in message
     assert "ends early" in message
-    assert "400" in message
+    read = re.search(r"(\d+) statements were read", message)
+    assert read is not None
+    assert 200 < int(read[1]) < 400
     assert len(audit(case / "members.nt.gz", run=tmp_path / "members").rows) == 20
     message = refused(case / "empty.nt.gz", run=tmp_path / "empty")
     assert "empty.nt.gz" in message

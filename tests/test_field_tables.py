@@ -87,7 +87,7 @@ def test_09_typed_columns_and_json_values(tmp_path: Path) -> None:
         {"subject": "", "predicate": "size", "object": "x"},
         {"subject": "g", "predicate": None, "object": "x"},
         {"subject": "h", "predicate": "size", "object": ["x", "y"]},
-        {"subject": "i", "predicate": "size", "object": {"x": 1}},
+        {"subject": "i", "predicate": {"x": 1}, "object": ""},
         {"predicate": "size", "object": "x"},
     ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
@@ -112,7 +112,7 @@ def test_10_quotes_and_line_breaks(tmp_path: Path) -> None:
     assert run.triples == {("Norrby", "owns", "Halden"), ("Norrby", "reported", "loss"), ("Valve 7", "pressure", "1,5 bar")}
     assert run.quarantine == []
     (place,) = run.one("Norrby", "reported", "loss")["places"]
-    assert place["statement"] == 'Norrby reported a loss\nin the "first quarter".'
+    assert place["statement"] == 'Norrby reported a loss\r\nin the "first quarter".'
     assert place["line"] == 3
     assert run.one("Valve 7", "pressure", "1,5 bar")["places"][0]["line"] == 5
     assert "\ufeff" not in json.dumps(run.rows, ensure_ascii=False) + report_text(run.path)
@@ -219,7 +219,7 @@ def test_11_graphrag_folder_in_its_project(tmp_path: Path) -> None:
     (tmp_path / "project" / "output" / "text_units.parquet").unlink()
     run = audit(tmp_path / "project", run=tmp_path / "no-units")
     assert run.keys == wanted
-    assert "text_units" in run.result.text
+    assert "tu-1" in run.result.text
 
 
 def test_11_folder_without_the_tables(tmp_path: Path) -> None:

@@ -116,3 +116,31 @@ def test_opaque_ids_and_blank_nodes_have_no_name() -> None:
     assert not is_unnamed(builder.entity("<http://w/Q2>"))
     assert not is_unnamed(builder.entity('"Q1"'))
     assert not is_unnamed(builder.entity("<http://w/Orvik>"))
+
+
+def test_namesakes_are_told_apart_by_what_the_graph_connects_them_with() -> None:
+    from kgaudit.agent.attribution import attributed
+    from kgaudit.documents import Passage
+    from kgaudit.namesakes import find_namesakes
+    from kgaudit.verdicts import Stance
+
+    def candidate(s: str, p: str, o: str) -> Candidate:
+        triple = Triple(f"<x:{s}>", f"<x:{p}>", o if o.startswith('"') else f"<x:{o}>")
+        return Candidate(triple.key, triple, (Place("kg.nt"),))
+
+    wrong, right = candidate("one", "founded", '"1911"'), candidate("other", "founded", '"1911"')
+    graph = [candidate("one", "seat", "orvik"), candidate("other", "seat", "dunmere"), wrong, right]
+    bank = [Name("First Harbour Bank")]
+    names = Names({"<x:one>": bank, "<x:other>": bank, "<x:orvik>": [Name("Orvik")], "<x:dunmere>": [Name("Dunmere")]})
+    namesakes = find_namesakes([("first harbour bank", "<x:one>"), ("first harbour bank", "<x:other>")], graph)
+    builder = ClaimBuilder(names, {}, namesakes=namesakes)
+    text = "The First Harbour Bank in Dunmere was founded in 1911."
+    passage, stance = Passage("d", 0, len(text), text), Stance(0.9, 0.0, 0.1, 0, len(text))
+    borrowed = attributed(builder.claim(wrong), passage, stance)
+    assert borrowed.neither == 1.0
+    assert "Dunmere" in borrowed.note
+    assert attributed(builder.claim(right), passage, stance) == stance
+    own = attributed(builder.claim(graph[1]), passage, stance)
+    assert own == stance  # Dunmere is the claim's own object
+    false_seat = builder.claim(candidate("one", "seat", "dunmere"))
+    assert attributed(false_seat, passage, stance).neither == 1.0

@@ -105,10 +105,11 @@ def read_split(dataset: Dataset, split: str) -> list[Item]:
 
 def read_texts(dataset: Dataset) -> dict[str, str]:
     """Document id to text, straight from the corpus file: what quotes are checked against, whatever the index made of it."""
-    texts = {}
+    texts: dict[str, str] = {}
     for where, row in _rows(dataset.corpus):
         try:
-            texts[str(row["doc_id"] if "doc_id" in row else row["id"])] = str(row["text"])
+            # Of two documents of one id the index keeps the first.
+            texts.setdefault(str(row["doc_id"] if "doc_id" in row else row["id"]), str(row["text"]))
         except (KeyError, TypeError) as error:
             raise InputError(
                 f"this is no document ({type(error).__name__}: {error})", where=where, todo="Give it `id` and `text`."
@@ -127,7 +128,7 @@ def _graphs(folder: Path, stem: str) -> list[Path]:
 def _rows(path: Path) -> Iterator[tuple[str, Any]]:
     """(file and line for messages, value) of each line that is not blank."""
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     yield f"{path}:{number}", json.loads(line)

@@ -22,10 +22,11 @@ from kgaudit.claims import Claim
 from kgaudit.documents import Passage, Retriever
 from kgaudit.errors import InputError, SearchIndexError
 from kgaudit.models.judge import Judge
+from kgaudit.namesakes import find_namesakes
 from kgaudit.predicates import learn_cards
 from kgaudit.runs.audit import file_digest
 from kgaudit.runs.engine import verify_all
-from kgaudit.runs.files import whole_file, write_json
+from kgaudit.runs.files import make_folder, whole_file, write_json
 from kgaudit.sources import LoadedGraph, SourceOptions, load
 from kgaudit.verdicts import Trajectory
 from kgaudit.wording import ClaimBuilder
@@ -116,8 +117,10 @@ def run_bench(options: BenchOptions, judge: Judge | None = None, watch: Watch = 
 
 
 def default_work() -> Path:
-    """Where indexes are kept between calls: `kgaudit` in the user's cache folder."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kgaudit"
+    """Where indexes are kept between calls: `kgaudit` in the user's cache folder, or among temporary files where a user has no home."""
+    home = os.path.expanduser("~")
+    cache = os.environ.get("XDG_CACHE_HOME") or (os.path.join(home, ".cache") if os.path.isabs(home) else tempfile.gettempdir())
+    return Path(cache) / "kgaudit"
 
 
 def default_judge() -> Judge:
@@ -145,7 +148,8 @@ def open_index(corpus: Path, work: Path, watch: Watch = _unseen) -> Retriever:
 def find_claims(graph: LoadedGraph, items: Sequence[Item], path: Path) -> dict[str, Claim]:
     """The claim of each item's key, in the order of the items. Raises `InputError` naming an item that the graph does not hold."""
     wanted = {item.key for item in items}
-    builder = ClaimBuilder(graph.names, learn_cards(graph))
+    namesakes = find_namesakes(graph.names.shared(), graph.candidates())
+    builder = ClaimBuilder(graph.names, learn_cards(graph), namesakes=namesakes)
     found = {candidate.key: builder.claim(candidate) for candidate in graph.candidates() if candidate.key in wanted}
     missing = [item.id for item in items if item.key not in found]
     if missing:
@@ -232,11 +236,13 @@ def results_to_json(dataset: str, results: Iterable[Result]) -> dict[str, Any]:
 
 def write_results(path: Path, dataset: str, results: Iterable[Result]) -> None:
     """Writes `results_to_json` to a file. Raises `StorageError`."""
+    make_folder(path.parent)
     write_json(path, results_to_json(dataset, results))
 
 
 def write_items(path: Path, results: Iterable[Result]) -> None:
     """Writes a JSON line for each item of each result. Raises `StorageError`."""
+    make_folder(path.parent)
     with whole_file(path) as out:
         for result in results:
             for item in result.items:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgaudit.claims import Claim
-from kgaudit.models.mentions import FULL, PART, PRONOUN, TITLE, Link, Mentions, Place
+from kgaudit.models.mentions import TITLE, Link, Mentions, Place, object_rivals, subject_rivals
 from kgaudit.models.reading import CUE_CODE, EDGE_CODE, NAME_CODE, OBJECT_CODE, SUBJECT_CODE, Reading, stem
 from kgaudit.text import fold_name
 
@@ -165,9 +165,7 @@ def ngram_codes(
         for code in between:
             total = (total * _M1 + code) & _MASK64
         one(_SLOTS["ball"], total)
-    sides = (
-        (("sL", "sR", "oL", "oR") if s_first else ("oL", "oR", "sL", "sR"))
-    )
+    sides = ("sL", "sR", "oL", "oR") if s_first else ("oL", "oR", "sL", "sR")
     for place, left_slot, right_slot in ((left, sides[0], sides[1]), (right, sides[2], sides[3])):
         if place.kind == TITLE:
             continue
@@ -287,7 +285,9 @@ POSITION_NAMES = (
     "rank_o_from_cue names_before_s verb_like"
 ).split()
 
-_NEGATIONS = frozenset(crc32(stem(w).encode()) for w in "not no never nor without neither former formerly denied deny until unlike instead".split())
+_NEGATIONS = frozenset(
+    crc32(stem(w).encode()) for w in "not no never nor without neither former formerly denied deny until unlike instead".split()
+)
 _COMMA, _OPEN = crc32(b","), crc32(b"(")
 _AGREEMENTS = {"equal": 0.0, "finer": 1.0, "coarser": 2.0, "differs": 3.0}
 
@@ -309,7 +309,9 @@ def position_features(claim: Claim, reading: Reading, mentions: Mentions, words:
     sentence = codes[low:high]
     s_words = {i for place in mentions.s for i in range(place.first, place.last)}
     o_words = {i for place in mentions.o for i in range(place.first, place.last)}
-    others = [(a, b) for a, b in reading.names if a not in s_words and a not in o_words and b - 1 not in s_words and b - 1 not in o_words]
+    others = [
+        (a, b) for a, b in reading.names if a not in s_words and a not in o_words and b - 1 not in s_words and b - 1 not in o_words
+    ]
     distance_s = right.first - begin if title_link else right.first - left.last
     nearer_s = nearer_o = 0
     for a, b in others:
@@ -370,3 +372,89 @@ def position_features(claim: Claim, reading: Reading, mentions: Mentions, words:
         float(min(sum(1 for a, b in others if low <= a < (s.first if s.kind != TITLE else low)), 6)),
         float(len(sentence)),
     ]
+
+
+BEST, SECOND, SWAPPED, OBJECT_RIVAL, SUBJECT_RIVAL = range(5)
+_OBJECT_RIVALS, _SUBJECT_RIVALS = 4, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A batch of pairs as features. Every pair has several variants (rows of `crossed` and `uncrossed`): its best link, the second, the
+    two names swapped, and other names of the passage in the object's and in the subject's place. `owner[r]` is the pair of row r, `variant[r]`
+    what it is. `positions` has a row a pair (`POSITION_NAMES`)."""
+
+    crossed: Hashed
+    uncrossed: Hashed
+    owner: NDArray[np.int64]
+    variant: NDArray[np.int64]
+    positions: NDArray[np.float32]
+
+
+def see(pairs: Sequence[tuple[Claim, Reading, Mentions]]) -> Seen:
+    """The features of pairs that have links."""
+    words = [predicate_words(claim.predicate.label, claim.predicate.paraphrases) for claim, _, _ in pairs]
+    plain: list[list[int]] = []
+    templates: list[list[int]] = []
+    owner: list[int] = []
+    variant: list[int] = []
+    for n, (claim, reading, mentions) in enumerate(pairs):
+        best = mentions.links[0]
+        rows: list[tuple[int, tuple[Place, ...], tuple[Place, ...], Link]] = [(BEST, mentions.s, mentions.o, best)]
+        rows += [(SECOND, mentions.s, mentions.o, link) for link in mentions.links[1:2]]
+        rows.append((SWAPPED, mentions.o, mentions.s, Link(best.o, best.s, best.cost)))
+        rows += [
+            (OBJECT_RIVAL, mentions.s, (rival,), Link(best.s, rival, 0.0))
+            for rival in object_rivals(claim, reading, mentions, _OBJECT_RIVALS)
+        ]
+        rows += [
+            (SUBJECT_RIVAL, (rival,), mentions.o, Link(rival, best.o, 0.0))
+            for rival in subject_rivals(reading, mentions, _SUBJECT_RIVALS)
+        ]
+        related = words[n].related
+        for what, s_places, o_places, link in rows:
+            plain.append(ngram_codes(reading, s_places, o_places, link))
+            templates.append(ngram_codes(reading, s_places, o_places, link, related) if related else [])
+            owner.append(n)
+            variant.append(what)
+    return Seen(
+        crossed=crossed(plain, [words[n] for n in owner]),
+        uncrossed=uncrossed(plain, templates),
+        owner=np.array(owner, dtype=np.int64),
+        variant=np.array(variant, dtype=np.int64),
+        positions=np.array([position_features(*pair, w) for pair, w in zip(pairs, words, strict=True)], dtype=np.float32),
+    )
+
+
+def dot(rows: Hashed, weights: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Each sparse row times dense weights."""
+    products = rows.values * weights[rows.indices]
+    sums = np.concatenate(([0.0], np.cumsum(products, dtype=np.float64)))
+    return sums[rows.offsets[1:]] - sums[rows.offsets[:-1]]
+
+
+def tree_features(
+    seen: Seen, full: NDArray[np.float64], general: NDArray[np.float64], known: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What the trees see: positions, both scores of every variant set against those of the claim itself, how well known the predicate is.
+
+    `full` and `general` are a score a variant; `known` is a number a pair.
+    """
+    n = len(seen.positions)
+    columns: list[NDArray[np.float64]] = [seen.positions.astype(np.float64), known[:, None]]
+    for scores in (full, general):
+        by = {}
+        for what, fill in ((BEST, 0.0), (SECOND, -3.0), (SWAPPED, 0.0)):
+            by[what] = np.full(n, fill)
+            chosen = seen.variant == what
+            by[what][seen.owner[chosen]] = scores[chosen]
+        columns += [v[:, None] for v in (by[BEST], by[SECOND], np.maximum(by[BEST], by[SECOND]), by[SWAPPED], by[BEST] - by[SWAPPED])]
+        for what in (OBJECT_RIVAL, SUBJECT_RIVAL):
+            chosen = seen.variant == what
+            owners = seen.owner[chosen]
+            highest, better, count = np.full(n, -4.0), np.zeros(n), np.zeros(n)
+            np.maximum.at(highest, owners, scores[chosen])
+            np.add.at(better, owners, scores[chosen] > by[BEST][owners])
+            np.add.at(count, owners, 1.0)
+            columns += [v[:, None] for v in (highest, by[BEST] - highest, better, count)]
+    return np.concatenate(columns, axis=1)

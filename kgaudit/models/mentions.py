@@ -69,7 +69,10 @@ def _stands_for_another(name: str, start: int, folded: Folded, entity: Entity) -
         for count in range(2, len(words) + 1):
             if _initials(words[-count:]) == letters and words[-count][0] == letters[0]:
                 full = " ".join(words[-count:])
-                return not any(full in other or other in full or _initials(other.split()) == letters and other.split()[0] == full.split()[0] for other in known)
+                return not any(
+                    full in other or other in full or _initials(other.split()) == letters and other.split()[0] == full.split()[0]
+                    for other in known
+                )
         return False
     after = re.match(r"[\s]*\(([^)]{3,80})\)", text[start + len(letters) :])
     if after:

@@ -104,7 +104,13 @@ def _names(words: list[str], originals: list[str], sentence_of: list[int]) -> li
                 j += 1
             elif words[j] == "." and len(words[j - 1]) == 1 and j + 1 < n and originals[j + 1][0].isupper():
                 j += 1
-            elif words[j] in _NAME_JOINS and words[j] != "and" and j + 1 < n and originals[j + 1][0].isupper() and sentence_of[j + 1] == sentence_of[i]:
+            elif (
+                words[j] in _NAME_JOINS
+                and words[j] != "and"
+                and j + 1 < n
+                and originals[j + 1][0].isupper()
+                and sentence_of[j + 1] == sentence_of[i]
+            ):
                 j += 2
             else:
                 break

@@ -90,7 +90,14 @@ _DATE_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(\d{4})\s*[년年]\s*(\d{1,2})\s*[월月]\s*(\d{1,2})\s*[일日]", "ymd"),
         (r"(\d{4})\s*[년年]\s*(\d{1,2})\s*[월月]", "ym"),
         (r"(\d{3,4})\s*[년年](?!\s*(?:간|동안|대))", "y"),
-        (r"(?<![\d.,])(\d{1,2})(?:st|nd|rd|th|er|º)?\.?\s+(?:of\s+|de\s+)?" + _MONTH + r",?\s+(?:de\s+|of\s+)?" + _YEAR + r"(?![\d,]\d)", "dMy"),
+        (
+            r"(?<![\d.,])(\d{1,2})(?:st|nd|rd|th|er|º)?\.?\s+(?:of\s+|de\s+)?"
+            + _MONTH
+            + r",?\s+(?:de\s+|of\s+)?"
+            + _YEAR
+            + r"(?![\d,]\d)",
+            "dMy",
+        ),
         (r"\b" + _MONTH + r"\s+(\d{1,2})(?:st|nd|rd|th)?\s*,?\s+" + _YEAR + r"(?!\d)", "Mdy"),
         (r"\b" + _MONTH + r",?\s+(?:of\s+|de\s+)?" + _YEAR + r"(?!\d)", "My"),
         (r"(?<![\d./-])(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)", "dmy"),
@@ -121,14 +128,31 @@ _MAGNITUDE = {name: power for power, names in _MAGNITUDES.items() for name in na
 _MAGNITUDE_AFTER = re.compile(r"[ \u00a0-]?(" + "|".join(sorted(_MAGNITUDE, key=len, reverse=True)) + r")\b\.?", re.IGNORECASE)
 _ASIAN = re.compile(r"((?:\d[\d,]*(?:\.\d+)?\s*[십백천만억조十百千万萬億兆亿]+\s*)+)(\d[\d,]*(?=[^\d.,]|\Z))?")
 _ASIAN_PART = re.compile(r"(\d[\d,]*(?:\.\d+)?)\s*([십백천만억조十百千万萬億兆亿]+)")
-_ASIAN_POWER = {"십": 1, "十": 1, "백": 2, "百": 2, "천": 3, "千": 3, "만": 4, "万": 4, "萬": 4, "억": 8, "億": 8, "亿": 8, "조": 12, "兆": 12}
+_ASIAN_POWER = {
+    "십": 1,
+    "十": 1,
+    "백": 2,
+    "百": 2,
+    "천": 3,
+    "千": 3,
+    "만": 4,
+    "万": 4,
+    "萬": 4,
+    "억": 8,
+    "億": 8,
+    "亿": 8,
+    "조": 12,
+    "兆": 12,
+}
 _WORDS = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
     "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19,
     "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "dozen": 12,
     "zwei": 2, "drei": 3, "vier": 4, "fünf": 5, "sechs": 6, "sieben": 7, "acht": 8, "neun": 9, "zehn": 10, "elf": 11, "zwölf": 12,
 }  # fmt: skip
-_WORD_NUMBER = re.compile(r"\b(" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")(?:-(one|two|three|four|five|six|seven|eight|nine))?\b", re.IGNORECASE)
+_WORD_NUMBER = re.compile(
+    r"\b(" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")(?:-(one|two|three|four|five|six|seven|eight|nine))?\b", re.IGNORECASE
+)
 _ORDINAL_OR_PART = re.compile(r"(?:st|nd|rd|th)\b|[A-Za-z](?<![km])", re.IGNORECASE)
 
 
@@ -280,7 +304,9 @@ def find_values(text: str, language: str = "") -> list[FoundValue]:
     """
     language = language[:2].lower()
     dates = list(_dates(text, language))
-    found = dates + [number for number in _numbers(text, language) if not any(number.start < d.end and d.start < number.end for d in dates)]
+    found = dates + [
+        number for number in _numbers(text, language) if not any(number.start < d.end and d.start < number.end for d in dates)
+    ]
     return sorted(found, key=lambda value: (value.start, -value.end))
 
 

@@ -36,7 +36,7 @@ def isolated(text: str, **attributes: str | None) -> Node:
 def to_html(node: Node) -> str:
     """The node as HTML."""
     out: list[str] = []
-    _write(node, out)
+    _write(_shown(node) if isinstance(node, str) else node, out)
     return "".join(out)
 
 

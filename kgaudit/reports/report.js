@@ -72,6 +72,9 @@
     return folded.map((word) => (/^[0-9a-f]{13,64}$/.test(word) ? word.slice(0, 12) : word));
   };
 
+  // A line begins with the first 12 digits of the key, which only their beginning finds.
+  const holds = (line, word) => line.indexOf(word, 12) > 0 || (word.length >= 6 && line.startsWith(word));
+
   const select = async () => {
     const wanted = words();
     const lines = wanted.length ? await texts() : null;
@@ -87,7 +90,7 @@
     const fits = (rank) =>
       (predicate === null || predicates[rank] === predicate) &&
       (sources === null || sources(rank)) &&
-      (lines === null || wanted.every((word) => lines[rank].includes(word)));
+      (lines === null || wanted.every((word) => holds(lines[rank], word)));
     const filtered = lines !== null || predicate !== null || sources !== null;
     const found = sections.map(({ start, listed }) => {
       const ranks = [];

@@ -124,7 +124,7 @@ def _nothing_judged(counts: Counts) -> Node | None:
     return element("p", words, cls="state warn")
 
 
-def _facts(reader: RunReader, total: Tally, links: Mapping[str, str]) -> Iterator[Node]:
+def _facts(reader: RunReader, total: Counts, links: Mapping[str, str]) -> Iterator[Node]:
     spec, summary = reader.spec, reader.summary
     yield from _load_facts(summary.get("load") or {}, links)
     yield from _fact("Triples verified", f"{total.total:,}")

@@ -21,6 +21,7 @@ from kgaudit.claims import Claim, PredicateCard
 from kgaudit.documents import Passage, Retriever
 from kgaudit.errors import Interrupted, SpecMismatchError, storage_error
 from kgaudit.models.judge import Judge
+from kgaudit.namesakes import find_namesakes
 from kgaudit.predicates import apply_yaml, learn_cards
 from kgaudit.runs.counts import count_verdicts
 from kgaudit.runs.engine import Stop, verify_all
@@ -127,7 +128,8 @@ class _Audit:
         cards = learn_cards(graph)
         if options.cards:
             cards = apply_yaml(cards, options.cards)
-        builder = ClaimBuilder(graph.names, cards, options.languages)
+        namesakes = find_namesakes(graph.names.shared(), graph.candidates())
+        builder = ClaimBuilder(graph.names, cards, options.languages, namesakes)
         trusted = self._trusted(cards)
         policy = make_policy(options.policy, self._routes(graph, trusted))
         self._keep_spec(inputs, policy, trusted)

@@ -187,7 +187,7 @@ def _filled(place: Place, said: Said) -> Place:
 def read_candidates(path: Path) -> Iterator[Candidate]:
     """The candidates of a file that `CandidateWriter` wrote, in its order. Raises `StorageError` where it cannot be read."""
     try:
-        with pa.memory_map(str(path)) as file:
+        with pa.OSFile(str(path), "rb") as file:
             reader = pa.ipc.open_file(file)
             for i in range(reader.num_record_batches):
                 yield from _candidates(reader.get_batch(i))

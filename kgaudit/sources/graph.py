@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -22,6 +23,7 @@ from kgaudit.sources.opening import SourceFile, source_files, split_suffix
 from kgaudit.sources.options import SourceOptions
 from kgaudit.sources.provenance import Provenance, reified
 from kgaudit.sources.quarantine import Quarantine
+from kgaudit.sources.rdf import check_base
 from kgaudit.sources.reading import read_source
 from kgaudit.sources.rules import Role
 from kgaudit.sources.schema import Schema, SchemaWriter
@@ -114,6 +116,7 @@ def load(
     claims to be or is cut short, `EmptyInputError` where there is nothing in it, `StorageError` where a file cannot be read or `work`
     cannot be written; nothing that looks whole is left then.
     """
+    check_base(options.base)
     sources = source_files([Path(path) for path in paths], options.format)
     if not sources:
         raise EmptyInputError("no file was named", todo="Name a graph file, a table or a folder of them.")
@@ -287,6 +290,7 @@ class _Loader:
         """Removes what only loading needed."""
         self._names.close()
         self._candidates.discard()
+        shutil.rmtree(self._spill, ignore_errors=True)
 
 
 def _pairs(use: dict[str, Any]) -> dict[str, Any]:

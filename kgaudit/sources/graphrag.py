@@ -47,16 +47,17 @@ class GraphRagReader:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         path = self._table("relationships")
         assert path is not None  # source_files looked for it
-        columns = _require(path, ("source", "target"), ("description", "text_unit_ids"))
+        columns = _require(path, ("source", "target", "description"), ("text_unit_ids",))
         units = self._documents_of_units()
         rows = (self._edge(row, units) for row in parquet_rows(path, columns))
         yield from TableReader(rows, f"{self._name}/{path.name}", str(path), _MAPPING, self._roles, self._quarantine)
         yield from self._types()
         if self._missing and self._note:
             shown = ", ".join(list(self._missing)[:_SHOWN]) + (", ..." if len(self._missing) > _SHOWN else "")
+            where = "text_units.parquet is missing" if self._table("text_units") is None else "missing from text_units.parquet"
             self._note(
-                f"{self._name}: {len(self._missing):,} text unit{'s' if len(self._missing) > 1 else ''} that relationships name "
-                f"{'are' if len(self._missing) > 1 else 'is'} missing ({shown}): the documents of those statements are not known"
+                f"{self._name}: {where}: {len(self._missing):,} of the text units that relationships name ({shown}); "
+                "which documents those statements come from is not known"
             )
 
     def _table(self, name: str) -> Path | None:

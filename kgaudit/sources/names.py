@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgaudit.errors import InputError, StorageError
+from kgaudit.sources.rules import RDF
 from kgaudit.text import fold_name
-from kgaudit.triples import iri_of, is_iri, is_literal, name_of, parse_literal
+from kgaudit.triples import iri_of, is_iri, is_literal, name_of, parse_literal, triple_key
 
 PREFERRED, LABEL, ALIAS = "skos:prefLabel", "rdfs:label", "skos:altLabel"
 
@@ -35,14 +36,20 @@ CREATE TABLE said (term TEXT, predicate TEXT, object TEXT);
 CREATE TABLE reifier (key TEXT, term TEXT);
 """
 _INDEXES = """
+CREATE INDEX said_term ON said (term);
 CREATE INDEX label_term ON label (term);
 CREATE INDEX label_folded ON label (folded);
 CREATE INDEX given_id ON given (id);
 CREATE INDEX type_term ON type (term);
 CREATE INDEX same_term ON same (term);
-CREATE INDEX said_term ON said (term);
 CREATE INDEX reifier_key ON reifier (key);
 CREATE INDEX reifier_term ON reifier (term);
+"""
+_STATEMENTS = """
+INSERT INTO reifier SELECT triple_key(s.object, p.object, o.object), s.term FROM said AS s
+JOIN said AS p ON p.term = s.term AND p.predicate = :predicate
+JOIN said AS o ON o.term = s.term AND o.predicate = :object
+WHERE s.predicate = :subject
 """
 
 
@@ -108,10 +115,12 @@ class NamesWriter:
             self._db.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * width)})", rows)
 
     def finish(self) -> None:
-        """Commits, builds the indexes and closes the file."""
+        """Matches up the parts of reified statements, builds the indexes and closes the file."""
         with disk_errors(self._path):
             self._db.execute("COMMIT")
             self._db.executescript(_INDEXES)
+            self._db.create_function("triple_key", 3, triple_key, deterministic=True)
+            self._db.execute(_STATEMENTS, {"subject": f"<{RDF}subject>", "predicate": f"<{RDF}predicate>", "object": f"<{RDF}object>"})
             self._db.close()
 
     def close(self) -> None:
@@ -159,6 +168,12 @@ class Names:
     def named(self, name: str) -> list[str]:
         """The terms one of whose labels is the name, as `kgaudit.text.fold_name` compares names."""
         return [row[0] for row in self._all("SELECT DISTINCT term FROM label WHERE folded = ?", fold_name(name))]
+
+    def shared(self) -> list[tuple[str, str]]:
+        """Folded names that several terms bear, each with its terms, in order; 100,000 pairs at most."""
+        query = """SELECT DISTINCT folded, term FROM label WHERE folded IN
+            (SELECT folded FROM label GROUP BY folded HAVING COUNT(DISTINCT term) > 1) ORDER BY folded, term LIMIT 100000"""
+        return [(folded, term) for folded, term in self._all(query)]
 
     def said(self, term: str) -> list[tuple[str, str]]:
         """What the graph's provenance says of a term: predicate and object terms."""

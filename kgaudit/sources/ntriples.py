@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from kgaudit.sources.opening import SourceStream
 from kgaudit.sources.quarantine import Quarantine
 from kgaudit.sources.statements import RoleFinder, statement_batch
+from kgaudit.triples import escape, unescape
 
 BLOCK = 1 << 22
 LINE_LIMIT = 1 << 26
@@ -135,6 +136,7 @@ class LineReader:
             if rows:
                 parts.append(tuple(pa.array(column, pa.string()) for column in zip(*rows, strict=True)))
                 line.append(np.array(row_lines, np.int64))
+        parts[0] = (*parts[0][:2], _plain_escapes(block, parts[0][2]), parts[0][3])
         columns = [pa.concat_arrays(pieces) if len(parts) > 1 else pieces[0] for pieces in zip(*parts, strict=True)]
         s, p, o, graph = columns
         at = np.concatenate(line)
@@ -205,6 +207,20 @@ class LineReader:
         return rows, lines
 
 
+_UNUSUAL = r"""\\[uU']|[\x00-\x1F\x7F]"""
+
+
+def _plain_escapes(block: bytes, o: pa.Array) -> pa.Array:
+    """Literals with characters in place of numeric escapes, and with escapes in place of control characters: one text for one value."""
+    if not re.search(rb"\\[uU']|[\x00-\x09\x0b-\x1f\x7f]", block):
+        return o
+    found = pc.match_substring_regex(o, _UNUSUAL)
+    if not found.true_count:
+        return o
+    new = [f'"{escape(unescape(value[1:]))}"{tail}' for value, _, tail in (one.rpartition('"') for one in o.filter(found).to_pylist())]
+    return pc.replace_with_mask(o, found, pa.array(new, pa.string()))
+
+
 def _matches(lines: pa.Array, pattern: str) -> np.ndarray:
     found: np.ndarray = pc.match_substring_regex(lines, pattern).to_numpy(zero_copy_only=False)
     return found
@@ -270,6 +286,8 @@ def explain(message: str, text: str) -> str:
         if escaped:
             return f"escaped {character_name(char)} in an IRI, where it may not stand, written {escaped} or not"
         return f"{character_name(char)} in an IRI, where it may not stand"
+    if "LoadDocumentCallback" in reason:
+        return "it asks for a context on another computer, which is not fetched: put the context into the file"
     if "No scheme found" in reason:
         return "a relative IRI: no base is given that it could be resolved against"
     if "is not a valid unicode character" in reason and re.search(r"\\u[Dd][89A-Fa-f]|\\U0000[Dd][89A-Fa-f]", text):

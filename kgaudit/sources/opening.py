@@ -55,8 +55,9 @@ def split_suffix(path: Path) -> tuple[str, str | None]:
 
 
 def graphrag_folder(path: Path) -> Path | None:
-    """The folder that holds GraphRAG's tables: `path` itself or its `output` or `artifacts`; None where there is none."""
-    for folder in (path, path / "output", path / "artifacts", path / "output" / "artifacts"):
+    """The folder that holds GraphRAG's tables: `path`, its `output`, or the latest `output/<time>/artifacts`; None: there is none."""
+    runs = sorted(path.glob("output/*/artifacts"), reverse=True)
+    for folder in (path, path / "output", path / "artifacts", path / "output" / "artifacts", *runs):
         if any((folder / table).is_file() for table in RELATIONSHIP_TABLES):
             return folder
     return None
@@ -79,6 +80,12 @@ def source_files(paths: Sequence[Path], format_name: str | None) -> list[SourceF
                 found.append((path, path.name, path, True))
             elif (folder := graphrag_folder(path)) and format_name in (None, "graphrag"):
                 found.append((folder, path.resolve().name, path, True))
+            elif format_name == "graphrag":
+                raise InputError(
+                    f"no {RELATIONSHIP_TABLES[0]} (or {RELATIONSHIP_TABLES[1]}) is in this folder, its output or output/*/artifacts",
+                    where=str(path),
+                    todo="Name the folder that GraphRAG wrote.",
+                )
             else:
                 inside = [(one, one.relative_to(path).as_posix(), path, False) for one in _walk(path, format_name)]
                 if not inside:
@@ -240,7 +247,7 @@ class SourceStream(io.RawIOBase):
         except (CutShort, OSError) as error:
             self.failure = error
             return b""
-        if self._watch:
+        if self._watch and not self._file.closed:  # Arrow closes the file at the end of a zstd stream
             self._watch(self._file.tell())
         return chunk
 

@@ -23,7 +23,7 @@ _TIMES = (
     f"{_DCT}issued>",
     f"{_PROV}endedAtTime>",
 )
-_EXTRACTORS = (f"{_OURS}extractor>", f"{_PROV}wasAttributedTo>", f"{_PAV}createdBy>", f"{_DCT}creator>", f"{_PROV}wasGeneratedBy>")
+_EXTRACTORS = (f"{_OURS}extractor>", f"{_PROV}wasAttributedTo>", f"{_PAV}createdBy>", f"{_PROV}wasGeneratedBy>")
 _DOCUMENTS = (
     f"{_OURS}document>", f"{_PROV}wasDerivedFrom>", f"{_PROV}hadPrimarySource>", f"{_PROV}wasQuotedFrom>", f"{_DCT}source>",
     "<http://purl.org/dc/elements/1.1/source>", f"{_PAV}derivedFrom>",
@@ -72,16 +72,8 @@ def _text(term: str) -> str:
 
 
 def reified(rows: Iterable[tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """(key, reifier) for `rdf:reifies` with triple terms, and for `rdf:Statement` where subject, predicate and object are all here."""
-    found: list[tuple[str, str]] = []
-    parts: dict[str, dict[str, str]] = {}
-    for s, p, o in rows:
-        if p == REIFIES and o.startswith("<<( "):
-            found.append((triple_key(*quoted_terms(o)), s))
-        elif p in (SUBJECT, PREDICATE, OBJECT):
-            parts.setdefault(s, {})[p] = o
-    found += [(triple_key(one[SUBJECT], one[PREDICATE], one[OBJECT]), s) for s, one in parts.items() if len(one) == 3]
-    return found
+    """(key, reifier) for each `rdf:reifies` with a triple term."""
+    return [(triple_key(*quoted_terms(o)), s) for s, p, o in rows if p == REIFIES and o.startswith("<<( ")]
 
 
 def quoted_terms(term: str) -> tuple[str, str, str]:

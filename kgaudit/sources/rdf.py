@@ -10,14 +10,15 @@ from typing import IO, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from kgaudit.errors import InputError
+from kgaudit.errors import InputError, UsageError
 from kgaudit.sources.ntriples import explain, read_line, term_text, well_formed
 from kgaudit.sources.opening import SourceStream
 from kgaudit.sources.quarantine import TEXT_LIMIT, Quarantine
-from kgaudit.sources.rdfxml import check_entities
-from kgaudit.sources.statements import BATCH_ROWS, RoleFinder, statement_batch
+from kgaudit.sources.rdfxml import EntityGuard, is_whole, prologue
+from kgaudit.sources.statements import RoleFinder, statement_batch
 
-WINDOW = 1 << 21
+BATCH_ROWS = 1 << 14
+WINDOW = 1 << 22
 """Bytes of the input that are kept, so that a faulty line can be shown."""
 MAX_FAULTS = 10_000
 
@@ -26,18 +27,26 @@ _OF_ONE_TOKEN = re.compile(
     r"Invalid IRI|No scheme found|Invalid character|has not been declared|not a valid unicode|subtag|language|Unexpected escape"
 )
 
-# Where no base is given, relative IRIs in RDF/XML and JSON-LD are resolved against this one, and what holds it is quarantined.
+# Where no base is given, relative IRIs are resolved against this one, and statements that hold it are quarantined.
 _NO_BASE = "http://relative-iri.invalid/"
+_RELATIVE = "a relative IRI: no base is given that it could be resolved against; give one with --base"
 
 Row = tuple[str, str, str, str | None]
+
+
+def check_base(base: str | None) -> None:
+    """Raises `UsageError` where the base is no absolute IRI."""
+    if base is not None and isinstance(found := read_line(f"<{base}> <urn:p> <urn:o> .", quads=False), str):
+        raise UsageError(f"the base {base!r} is no absolute IRI: {found}", todo="Give one such as --base https://example.org/.")
 
 
 class GraphReader:
     """Reads one stream into batches of `STATEMENT_SCHEMA`.
 
-    In Turtle and TriG a statement with a faulty IRI, escape, language tag or prefix is quarantined and reading goes on behind it;
-    every other fault raises `InputError`, which says where it is and how much had been read. In RDF/XML and JSON-LD statements with
-    relative IRIs that nothing resolves are quarantined, in JSON-LD also those with faulty IRIs, which its parsers drop in silence.
+    Statements with relative IRIs that no base resolves are quarantined. In Turtle and TriG a statement with a faulty IRI, escape,
+    language tag or prefix is quarantined and reading goes on behind it (not within a graph block of TriG, where what follows would
+    lose its graph), in JSON-LD one with a faulty IRI, which JSON-LD processors drop in silence. Every other fault raises
+    `InputError`, which says where it is and how much had been read.
     """
 
     def __init__(self, stream: SourceStream, base: str | None, roles: RoleFinder, quarantine: Quarantine) -> None:
@@ -47,6 +56,8 @@ class GraphReader:
         self._base = base
         self._roles = roles
         self._quarantine = quarantine
+        self._faults = 0
+        self._last_fault = ""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         import pyoxigraph
@@ -57,25 +68,26 @@ class GraphReader:
             "rdfxml": pyoxigraph.RdfFormat.RDF_XML,
             "jsonld": pyoxigraph.RdfFormat.JSON_LD,
         }[self._format]
-        as_lines = self._format in ("turtle", "trig")
-        base = self._base or (None if as_lines else _NO_BASE)
-        source = _Window(self._stream)
-        if self._format == "rdfxml":
-            check_entities(source.peek(), str(self._stream.source.path))
+        window = _Window(self._stream)
+        root = window.guard_entities() if self._format == "rdfxml" else b""
         default = pyoxigraph.DefaultGraph()
+        graphs: dict[Any, str | None] = {default: None}
         rows: list[Row] = []
-        read = faults = 0
-        quads = iter(pyoxigraph.parse(cast(IO[bytes], source), format=form, base_iri=base, lenient=self._format == "jsonld"))
+        read = 0
+        # Only JSON-LD is read leniently: its strict reader leaves faulty IRIs out without a word, and `_sound` is as strict.
+        quads = iter(
+            pyoxigraph.parse(cast(IO[bytes], window), format=form, base_iri=self._base or _NO_BASE, lenient=self._format == "jsonld")
+        )
         while not self._stream.failure:
             try:
                 for quad in quads:
                     graph = quad.graph_name
-                    rows.append(
-                        (str(quad.subject), str(quad.predicate), term_text(quad.object), None if graph == default else str(graph))
-                    )
+                    if graph not in graphs:
+                        graphs[graph] = self._graph_name(graph, len(graphs))
+                    rows.append((str(quad.subject), str(quad.predicate), term_text(quad.object), graphs[graph]))
                     if len(rows) >= BATCH_ROWS:
                         read += len(rows)
-                        yield self._batch(rows)
+                        yield self._batch(rows, window)
                         rows = []
                 break
             except SyntaxError as error:
@@ -83,80 +95,104 @@ class GraphReader:
                     break
                 read += len(rows)
                 if rows:
-                    yield self._batch(rows)
+                    yield self._batch(rows, window)
                     rows = []
-                faults += 1
-                self._fault(error, source, read, recoverable=as_lines and faults <= MAX_FAULTS)
+                self._fault(error, window, read)
+        read += len(rows)
         if rows:
-            yield self._batch(rows)
-        if self._format == "rdfxml" and not self._stream.failure and not source.is_whole_xml():
+            yield self._batch(rows, window)
+        if root and not self._stream.failure and not is_whole(window.kept, root):
             raise InputError(
-                f"the XML ends early: its first element is never closed ({read + len(rows):,} statements were read)",
+                f"the XML ends early: its first element is never closed ({read:,} statements were read)",
                 where=str(self._stream.source.path),
                 todo="Fetch or write the file again: it is not whole.",
             )
 
-    def _batch(self, rows: list[Row]) -> pa.RecordBatch:
-        if self._format in ("rdfxml", "jsonld"):
-            rows = self._resolved(rows)
+    @staticmethod
+    def _graph_name(graph: Any, number: int) -> str:
+        """A graph's term; graphs without a name get one by their order, since the parser's is another each time."""
+        text = str(graph)
+        return f"_:graph{number}" if re.fullmatch(r"_:[0-9a-f]{32}", text) else text
+
+    def _batch(self, rows: list[Row], window: _Window) -> pa.RecordBatch:
+        if not self._base and any(_NO_BASE in s or _NO_BASE in p or _NO_BASE in o or _NO_BASE in (g or "") for s, p, o, g in rows):
+            rows = [row for row in rows if not self._is_relative(row, window)]
+        if self._format == "jsonld":
+            rows = self._sound(rows)
         s, p, o, graph = (pa.array([row[i] for row in rows], pa.string()) for i in range(4))
         return statement_batch(s, p, o, graph=graph, line=pa.array(np.zeros(len(rows), np.int64)), roles=self._roles)
 
-    def _resolved(self, rows: list[Row]) -> list[Row]:
-        """The rows without those that hold relative or faulty IRIs, which are quarantined."""
-        lines = [f"{s} {p} {o} {g} .\n" if g else f"{s} {p} {o} .\n" for s, p, o, g in rows]
-        sound = well_formed(lines)
+    def _is_relative(self, row: Row, window: _Window) -> bool:
+        line = _as_line(row)
+        at = line.find(_NO_BASE)
+        if at < 0:
+            return False
+        bare = line.replace(_NO_BASE, "")
+        number, text = window.find(bare[at - 1 : bare.index(">", at) + 1]) if self._format in ("turtle", "trig") else (0, "")
+        self._quarantine.add(self._name, number, text or bare, _RELATIVE)
+        return True
+
+    def _sound(self, rows: list[Row]) -> list[Row]:
+        """The rows without those that hold faulty IRIs, which are quarantined."""
+        lines = [_as_line(row) for row in rows]
         kept = []
-        for row, line, is_sound in zip(rows, lines, sound, strict=True):
-            if not self._base and _NO_BASE in line:
-                reason = "a relative IRI: no base is given that it could be resolved against. Give one with --base."
-                self._quarantine.add(self._name, 0, line.replace(_NO_BASE, "").rstrip("\n"), reason)
-            elif is_sound or not isinstance(found := read_line(line.rstrip("\n"), quads=True), str):
+        for row, line, is_sound in zip(rows, lines, well_formed([f"{line}\n" for line in lines]), strict=True):
+            if is_sound or not isinstance(found := read_line(line, quads=True), str):
                 kept.append(row)
             elif ":" not in row[1]:
-                reason = f"the key {row[1][1:-1]!r} is mapped to no IRI by the context"
-                self._quarantine.add(self._name, 0, line.rstrip("\n"), reason)
+                self._quarantine.add(self._name, 0, line, f"the key {row[1][1:-1]!r} is mapped to no IRI by the context")
             else:
-                self._quarantine.add(self._name, 0, line.rstrip("\n"), found)
+                self._quarantine.add(self._name, 0, line, found)
         return kept
 
-    def _fault(self, error: SyntaxError, source: _Window, read: int, *, recoverable: bool) -> None:
+    def _fault(self, error: SyntaxError, window: _Window, read: int) -> None:
         message = str(error.msg)
         line = error.lineno or 0
-        text = source.lines(line, error.end_lineno or line)
+        last_line = error.end_lineno or line
+        text = window.lines(line, last_line)
         reason = explain(message, text)
-        if recoverable and _OF_ONE_TOKEN.search(message):
+        self._faults += 1
+        if self._format in ("turtle", "trig") and self._faults <= MAX_FAULTS and _OF_ONE_TOKEN.search(message):
+            self._last_fault = f"line {line}: {reason}"
             self._quarantine.add(
-                self._name, line, text, f"{reason}; the statement is left out from there to its end", last_line=error.end_lineno or line
+                self._name, line, text, f"{reason}; the statement is left out from there to its end", last_line=last_line
             )
             return
+        happened = f"line {line}: {reason}" if line else reason
+        if self._last_fault and self._format == "trig":
+            happened = f"{self._last_fault}; it stands in a graph block, where reading cannot go on behind it"
         raise InputError(
-            f"{f'line {line}: ' if line else ''}{reason} ({read:,} statements were read before)",
+            f"{happened} ({read:,} statements were read before)",
             where=str(self._stream.source.path),
-            todo="Mend the file, or convert it to N-Triples, where one faulty line does not stop the others.",
+            todo="Mend the file, or convert it to N-Quads, where one faulty line does not stop the others.",
         ) from None
+
+
+def _as_line(row: Row) -> str:
+    s, p, o, graph = row
+    return f"{s} {p} {o} {graph} ." if graph else f"{s} {p} {o} ."
 
 
 class _Window(io.RawIOBase):
     """Passes a stream on and keeps the last piece of it with its line numbers."""
 
     def __init__(self, stream: SourceStream) -> None:
+        self.kept = b""
         self._stream = stream
-        self._kept = b""
         self._first_line = 1
-        self._root: bytes | None = None
+        self._found = 0  # where in `kept` the last search ended
         self._ahead = b""
+        self._guard: EntityGuard | None = None
+
+    def guard_entities(self) -> bytes:
+        """Reads up to the first element of an RDF/XML file and checks its entities; the name of that element."""
+        head, root, doctype = prologue(self._stream)
+        self._guard = EntityGuard(doctype, str(self._stream.source.path))
+        self._ahead = head
+        return root
 
     def readable(self) -> bool:
         return True
-
-    def peek(self) -> bytes:
-        """The first bytes, up to 1 MiB, before anything else has read them."""
-        while len(self._ahead) < 1 << 20 and (chunk := self._stream.read(1 << 18)):
-            self._ahead += chunk
-        if match := re.search(rb"<([A-Za-z_][^\s/>]*)", self._ahead):
-            self._root = match[1]
-        return self._ahead
 
     def readinto(self, buffer: Any) -> int:
         if self._ahead:
@@ -165,24 +201,30 @@ class _Window(io.RawIOBase):
             self._ahead = self._ahead[size:]
         else:
             size = self._stream.readinto(buffer)
-        self._kept += bytes(buffer[:size])
-        if len(self._kept) > 2 * WINDOW:
-            self._first_line += self._kept.count(b"\n", 0, len(self._kept) - WINDOW)
-            self._kept = self._kept[-WINDOW:]
+        data = bytes(buffer[:size])
+        if self._guard:
+            self._guard.saw(data)
+        self.kept += data
+        if len(self.kept) > 2 * WINDOW:
+            cut = len(self.kept) - WINDOW
+            self._first_line += self.kept.count(b"\n", 0, cut)
+            self.kept = self.kept[cut:]
+            self._found = max(0, self._found - cut)
         return size
 
     def lines(self, first: int, last: int) -> str:
         """Lines `first` to `last`, as far as they are still there."""
         if first < self._first_line:
             return ""
-        lines = self._kept.split(b"\n")[first - self._first_line : last - self._first_line + 1]
+        lines = self.kept.split(b"\n")[first - self._first_line : last - self._first_line + 1]
         return b"\n".join(lines)[: TEXT_LIMIT * 4].decode("utf-8", "backslashreplace").rstrip("\r")
 
-    def is_whole_xml(self) -> bool:
-        """Whether the last thing that was read closes the first element (which pyoxigraph does not ask)."""
-        if self._root is None:
-            return False
-        tail = re.sub(rb"<!--.*?-->|<\?.*?\?>", b"", self._kept, flags=re.DOTALL).rstrip()
-        return re.search(rb"</" + re.escape(self._root) + rb"\s*>\Z", tail) is not None or (
-            tail.endswith(b"/>") and tail.rfind(b"<") == tail.find(b"<" + self._root)
-        )
+    def find(self, text: str) -> tuple[int, str]:
+        """The next line that holds the text, as number and text; (0, "") where it is not found."""
+        needle = text.encode()
+        at = self.kept.find(needle, self._found)
+        if at < 0:
+            return 0, ""
+        self._found = at + len(needle)
+        number = self._first_line + self.kept.count(b"\n", 0, at)
+        return number, self.lines(number, number)

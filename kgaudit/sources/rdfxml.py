@@ -1,54 +1,117 @@
-"""RDF/XML entities are looked at before a parser sees them: small ones that shorten namespaces pass, bombs and files do not."""
+"""RDF/XML before a parser sees it: entities that shorten namespaces pass, bombs and files do not; and whether the file is whole."""
 
 from __future__ import annotations
 
 import re
 
 from kgaudit.errors import InputError
+from kgaudit.sources.opening import SourceStream
 
 ENTITY_LIMIT = 10_000
-"""Bytes that an entity may expand to."""
+"""Bytes that one entity may expand to."""
+GROWTH_LIMIT = 16
+GROWTH_FREE = 1 << 24
+"""All entities together may grow to this many bytes, and to `GROWTH_LIMIT` times what has been read of the file."""
+PROLOGUE_LIMIT = 1 << 25
 
+_SKIPPED = re.compile(rb"\s+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
+_ROOT = re.compile(rb"<([A-Za-z_][^\s/>]*)")
+_DOCTYPE = re.compile(rb"""<!DOCTYPE(?:[^\[>"']|"[^"]*"|'[^']*')*(?:\[(?:[^\]"'<]|"[^"]*"|'[^']*'|<!--.*?-->|<)*\]\s*)?>""", re.DOTALL)
 _ENTITY = re.compile(
     rb"""<!ENTITY\s+(?P<parameter>%\s+)?(?P<name>[^\s%"'<>]+)\s+(?:"(?P<a>[^"]*)"|'(?P<b>[^']*)'|(?P<outside>SYSTEM|PUBLIC)\b)"""
 )
-_REFERENCE = re.compile(rb"&([^#;\s&][^;\s&]*);")
+_REFERENCE = re.compile(rb"&([^#;\s&<>]{1,200});")
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 
 
-def check_entities(head: bytes, where: str) -> None:
-    """Raises `InputError` where the document type in `head`, the beginning of an RDF/XML file, declares an entity that reads a
-    file or address, or one that grows beyond `ENTITY_LIMIT`."""
-    declared: dict[bytes, bytes] = {}
-    for match in _ENTITY.finditer(head):
-        name = match["name"]
-        if match["outside"]:
+def prologue(stream: SourceStream) -> tuple[bytes, bytes, bytes]:
+    """Reads up to the first element: everything that was read, the name of the element, the document type declaration.
+
+    Raises `InputError` where that takes more than `PROLOGUE_LIMIT` bytes.
+    """
+    head, doctype = b"", b""
+    at = 0
+    while True:
+        if match := _ROOT.match(head, at):
+            if match.end() < len(head):
+                return head, match[1], doctype
+        elif match := _SKIPPED.match(head, at):
+            at = match.end()
+            continue
+        elif match := _DOCTYPE.match(head, at):
+            doctype += match[0]
+            at = match.end()
+            continue
+        chunk = stream.read(1 << 18)
+        if not chunk:
+            return head, b"", doctype or head[at:]
+        head += chunk
+        if len(head) > PROLOGUE_LIMIT:
             raise InputError(
-                f"the entity {_text(name)} would be read from a file or an address outside, which is refused",
-                where=where,
-                todo="Remove the external entity.",
+                f"no element begins within the first {PROLOGUE_LIMIT >> 20} MiB, before which comments and entity declarations stand",
+                where=str(stream.source.path),
+                todo="Check that it is RDF/XML.",
             )
-        if match["parameter"]:
-            raise InputError(f"the parameter entity {_text(name)} is refused", where=where, todo="Write out what it stands for.")
-        declared.setdefault(name, match["a"] if match["a"] is not None else match["b"])
-    sizes: dict[bytes, int] = {}
-    for name in declared:
-        if _size(name, declared, sizes, ()) > ENTITY_LIMIT:
-            raise InputError(
-                f"the entity {_text(name)} grows to more than {ENTITY_LIMIT:,} characters, or holds itself, which is refused",
-                where=where,
-                todo="Write out what it stands for.",
-            )
+
+
+class EntityGuard:
+    """Refuses entities that read a file or address, and those that grow beyond measure, alone or by their number.
+
+    Raises `InputError` from the constructor and from `saw`, to which the file is shown as it is read.
+    """
+
+    def __init__(self, doctype: bytes, where: str) -> None:
+        self._where = where
+        self._read = self._grown = 0
+        self._rest = b""
+        declared: dict[bytes, bytes] = {}
+        for match in _ENTITY.finditer(_COMMENT.sub(b"", doctype)):
+            name = match["name"]
+            if match["outside"]:
+                self._refuse(f"the entity {_text(name)} would be read from a file or an address outside")
+            if match["parameter"]:
+                self._refuse(f"{_text(name)} is a parameter entity")
+            declared.setdefault(name, match["a"] if match["a"] is not None else match["b"])
+        self._sizes: dict[bytes, int] = {}
+        for name in declared:
+            if self._size(name, declared, ()) > ENTITY_LIMIT:
+                self._refuse(f"the entity {_text(name)} grows to more than {ENTITY_LIMIT:,} characters, or holds itself")
+
+    def saw(self, data: bytes) -> None:
+        """Counts what the entities in the next piece of the file grow to."""
+        if not self._sizes:
+            return
+        self._read += len(data)
+        piece = self._rest + data
+        end = 0
+        for match in _REFERENCE.finditer(piece):
+            self._grown += self._sizes.get(match[1], 0)
+            end = match.end()
+        begin = piece.rfind(b"&", end)
+        self._rest = piece[begin:] if begin >= 0 and len(piece) - begin <= 200 else b""
+        if self._grown > GROWTH_FREE + GROWTH_LIMIT * self._read:
+            self._refuse(f"its entities grow to more than {GROWTH_LIMIT} times what the file holds")
+
+    def _size(self, name: bytes, declared: dict[bytes, bytes], above: tuple[bytes, ...]) -> int:
+        if name in above or len(above) > 50:
+            return ENTITY_LIMIT + 1
+        if name not in self._sizes:
+            value = declared[name]
+            references = (match[1] for match in _REFERENCE.finditer(value) if match[1] in declared)
+            self._sizes[name] = len(value) + sum(self._size(one, declared, (*above, name)) for one in references)
+        return self._sizes[name]
+
+    def _refuse(self, happened: str) -> None:
+        raise InputError(f"{happened}, which is refused", where=self._where, todo="Write out what the entity stands for.")
 
 
 def _text(name: bytes) -> str:
     return name.decode("utf-8", "backslashreplace")
 
 
-def _size(name: bytes, declared: dict[bytes, bytes], sizes: dict[bytes, int], above: tuple[bytes, ...]) -> int:
-    if name in above or len(above) > 50:
-        return ENTITY_LIMIT + 1
-    if name not in sizes:
-        value = declared[name]
-        inner = sum(_size(match[1], declared, sizes, (*above, name)) for match in _REFERENCE.finditer(value) if match[1] in declared)
-        sizes[name] = len(value) + inner
-    return sizes[name]
+def is_whole(end: bytes, root: bytes) -> bool:
+    """Whether the end of a file closes its first element, which pyoxigraph does not ask."""
+    tail = re.sub(rb"<!--.*?-->|<\?.*?\?>", b"", end, flags=re.DOTALL).rstrip()
+    if re.search(rb"</" + re.escape(root) + rb"\s*>\Z", tail):
+        return True
+    return tail.endswith(b"/>") and tail.rfind(b"<") == tail.find(b"<" + root)

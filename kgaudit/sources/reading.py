@@ -14,7 +14,7 @@ from kgaudit.sources.ntriples import LineReader
 from kgaudit.sources.opening import TABLES, SourceFile, SourceStream, source_files
 from kgaudit.sources.options import SourceOptions
 from kgaudit.sources.quarantine import Quarantine
-from kgaudit.sources.rdf import GraphReader
+from kgaudit.sources.rdf import GraphReader, check_base
 from kgaudit.sources.rows import csv_rows, jsonl_rows, parquet_rows
 from kgaudit.sources.statements import GIVEN_NAMES, RoleFinder
 from kgaudit.sources.tables import TableReader
@@ -26,6 +26,7 @@ def read_batches(path: Path, options: SourceOptions, quarantine: Quarantine) -> 
     Blank nodes carry the labels of the file. Raises `InputError` where the file is not what its name or `options.format` says, is cut
     short, or holds only faulty lines; `EmptyInputError` where nothing is in it; `StorageError` where it cannot be opened.
     """
+    check_base(options.base)
     for source in source_files([path], options.format):
         yield from read_source(source, options, quarantine)
 

@@ -6,6 +6,7 @@ A row that is broken is given out as such, with its lines; nothing is shifted in
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from collections import Counter, deque
@@ -21,6 +22,11 @@ RECORD_LIMIT = 1 << 26
 """Bytes of one row."""
 QUOTED_LINES = 10_000
 """Lines that a quoted cell may span before its opening quotation mark counts as a slip."""
+
+
+class Nested(str):
+    """The text of a JSON object that stands where a value is expected."""
+
 
 Value = str | list[str] | None
 
@@ -41,7 +47,8 @@ class Lines:
 
     def __init__(self, stream: SourceStream) -> None:
         self._stream = stream
-        self._rest = b""
+        self._rest: list[bytes] = []
+        self._size = 0
         self._ready: deque[bytes] = deque()
         self._ended = False
         self.number = 0
@@ -52,18 +59,28 @@ class Lines:
             if self._ended:
                 return None
             chunk = self._stream.read(1 << 20)
-            if not chunk:
+            if chunk:
+                self._take(chunk)
+            else:
                 self._ended = True
-                if self._rest and not self._stream.failure:
-                    self._ready.append(self._rest)
-                continue
-            pieces = re.split(rb"(?<=\n)|(?<=\r)(?!\n|\Z)", self._rest + chunk)
-            self._rest = pieces.pop()
-            self._ready.extend(pieces)
-            if len(self._rest) > 2 * RECORD_LIMIT:
-                self._rest = self._rest[: RECORD_LIMIT + 1]
+                if self._size and not self._stream.failure:  # half a line before a cut is no line
+                    self._ready.append(b"".join(self._rest))
         self.number += 1
         return self._ready.popleft()
+
+    def _take(self, chunk: bytes) -> None:
+        if self._rest and self._rest[-1].endswith(b"\r"):  # a line end that may go on in this chunk
+            chunk = b"\r" + chunk
+            self._rest[-1] = self._rest[-1][:-1]
+        pieces = chunk.splitlines(keepends=True)
+        rest = b"" if pieces[-1].endswith(b"\n") else pieces.pop()
+        if pieces:
+            self._ready.append(b"".join([*self._rest, pieces[0]]))
+            self._ready.extend(pieces[1:])
+            self._rest, self._size = [], 0
+        if rest and self._size <= RECORD_LIMIT:
+            self._rest.append(rest)
+            self._size += len(rest)
 
     def put_back(self, lines: Sequence[bytes]) -> None:
         """Puts lines back, to be read again."""
@@ -108,6 +125,9 @@ def csv_rows(stream: SourceStream, delimiter: str | None) -> Iterator[Row]:
         yield broken
 
 
+_SEPARATOR = re.compile(rb"""["']?sep=([,;\t|])["']?\s*""", re.IGNORECASE)
+
+
 class _Records:
     """Lines put together to records: a quoted cell may hold line breaks."""
 
@@ -115,11 +135,17 @@ class _Records:
         self._lines = lines
         self._delimiter = delimiter or ","
         self._guess = delimiter is None
+        csv.field_size_limit(max(csv.field_size_limit(), RECORD_LIMIT))
 
     def header(self, where: str) -> list[str]:
         if self._guess:
-            first = self._lines.next() or b""
-            self._lines.put_back([first])
+            seen = []
+            while (first := self._lines.next() or b"") and not first.strip():
+                seen.append(first)
+            if match := _SEPARATOR.fullmatch(first):  # a line by which spreadsheets tell each other the delimiter
+                self._delimiter, self._guess = match[1].decode(), False
+                return self.header(where)
+            self._lines.put_back([*seen, first] if first else seen)
             bare = re.sub(rb'"[^"]*"', b"", first)
             self._delimiter = max(",;\t|", key=lambda mark: (bare.count(mark.encode()), -",;\t|".index(mark)))
         for cells, row in self:
@@ -166,11 +192,7 @@ class _Records:
         if '"' not in bare:
             return bare.split(self._delimiter), Row(number, last, text, {})
         try:
-            cells = (
-                next(csv.reader([bare], delimiter=self._delimiter, strict=True))
-                if len(lines) == 1
-                else next(csv.reader(bare.splitlines(keepends=True), delimiter=self._delimiter, strict=True))
-            )
+            cells = next(csv.reader(io.StringIO(bare, newline=""), delimiter=self._delimiter, strict=True))
         except (csv.Error, StopIteration) as error:
             if self._delimiter == "\t" and len(lines) == 1:  # tables with tabs are often written without any quoting
                 return bare.split("\t"), Row(number, last, text, {})
@@ -249,7 +271,7 @@ def _json_value(value: Any) -> Value:
         return "true" if value else "false"
     if isinstance(value, list):
         return [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in value if one is not None]
-    return json.dumps(value, ensure_ascii=False)
+    return Nested(json.dumps(value, ensure_ascii=False))
 
 
 def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[Row]:

@@ -28,7 +28,6 @@ STATEMENT_SCHEMA = pa.schema(
 )
 """Terms as N-Triples text; `role` a `Role`; the columns after it are filled by tables only."""
 
-BATCH_ROWS = 1 << 16
 GIVEN_NAMES = STATEMENT_SCHEMA.with_metadata({"kgaudit": "given names"})
 """The schema of batches that hold the labels which rows give beside their triples: names, not statements of their own."""
 

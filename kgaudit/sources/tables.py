@@ -15,14 +15,15 @@ from kgaudit.errors import InputError
 from kgaudit.sources.ntriples import read_line
 from kgaudit.sources.options import COMMON_NAMES, ColumnMapping
 from kgaudit.sources.quarantine import Quarantine
-from kgaudit.sources.rows import Row, Value
+from kgaudit.sources.rows import Nested, Row, Value
 from kgaudit.sources.rules import Role
-from kgaudit.sources.statements import BATCH_ROWS, GIVEN_NAMES, RoleFinder, statement_batch
+from kgaudit.sources.statements import GIVEN_NAMES, RoleFinder, statement_batch
 from kgaudit.triples import literal_term, name_term
 
 _LABEL_TERM = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _YES = frozenset({"true", "1", "yes", "y", "entity", "iri", "uri", "node"})
 _NEEDED = ("subject", "predicate", "object")
+BATCH_ROWS = 1 << 14
 _LOOKED_AT = 1000
 """Rows whose columns are looked at before the mapping is settled."""
 
@@ -88,7 +89,7 @@ class TableReader:
             return
         of = settle(self._mapping, columns, self._where)
         rows = chain(first, self._rows)
-        while some := list(islice(rows, BATCH_ROWS // 4)):
+        while some := list(islice(rows, BATCH_ROWS)):
             yield from self._batches(some, of)
 
     def _batches(self, rows: list[Row], of: dict[str, str]) -> Iterator[pa.RecordBatch]:
@@ -122,8 +123,8 @@ class TableReader:
 
     def _terms(self, cell: _Cells, of: dict[str, str]) -> tuple[str, str, str]:
         for name in _NEEDED:
-            if isinstance(cell.value(name), list):
-                raise ValueError(f"the {name} is a list")
+            if isinstance(cell.value(name), list | Nested):
+                raise ValueError(f"the {name} is a list or an object, not a text")
             if not cell.text(name):
                 raise ValueError(f"the {name} is empty")
         entity = self._mapping.object_is_entity

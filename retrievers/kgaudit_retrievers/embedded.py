@@ -72,9 +72,8 @@ class EmbeddedRetriever:
 
     def _search(self, files: _Files, query: Query, k: int) -> list[Passage]:
         languages = (language_of(query.language),) if query.language else self._languages
-        words = list(dict.fromkeys(terms(query.text, languages)))
-        names = [[list(dict.fromkeys(terms(name))) for name in group] for group in query.names]
-        return [files.passage(number, score) for number, score in files.postings.search(words, names, k)]
+        names = [[terms(name) for name in group] for group in query.names]
+        return [files.passage(*found) for found in files.postings.search(terms(query.text, languages), names, k)]
 
 
 class _Files:

@@ -297,7 +297,7 @@ class _Builder:
         title_ids = ids(title)
         heading_ids = [ids(heading.text) for heading in headings]
         passages = []
-        for first, last in windows(spans):
+        for first, last in windows(spans, {heading.start for heading in headings}):
             start = spans[first][0]
             passages.append((start, spans[last - 1][1]))
             above = (heading_ids[i] for i in _headings_above(headings, start))

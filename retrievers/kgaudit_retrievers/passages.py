@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from kgaudit.text import sentences
 
 WINDOW = 3
@@ -34,16 +36,24 @@ def _cut(text: str, start: int, limit: int) -> int:
     return start + len(whole[0]) if len(whole) == 2 else limit
 
 
-def windows(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The passages as runs of pieces, first and last (without): `WINDOW` where they fit; the last of one begins the next."""
+def windows(spans: list[tuple[int, int]], headings: Collection[int] = ()) -> list[tuple[int, int]]:
+    """The passages as runs of pieces, first and last (without): `WINDOW` where they fit; the last of one begins the next.
+
+    `headings` are the offsets at which headings begin: none stands at the end of a passage of the section before.
+    """
+    is_heading = [start in headings for start, _ in spans]
     found: list[tuple[int, int]] = []
     first, count = 0, len(spans)
     while first < count:
         last = first + 1
-        while last < count and last - first < WINDOW and spans[last][1] - spans[first][0] <= MAX_CHARACTERS:
+        while (
+            last < count
+            and last - first < WINDOW
+            and spans[last][1] - spans[first][0] <= MAX_CHARACTERS
+            and (is_heading[last - 1] or not is_heading[last])
+        ):
             last += 1
         found.append((first, last))
-        if last == count:
-            break
-        first = max(first + 1, last - 1)
+        ended = last == count or (is_heading[last] and not is_heading[last - 1])
+        first = last if ended else max(first + 1, last - 1)
     return found

@@ -6,10 +6,12 @@ A term is known by 64 bits of its hash, so that opening an index reads no vocabu
 
 from __future__ import annotations
 
+import os
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +73,7 @@ class PostingsWriter:
         block = np.empty(len(self._terms), _POSTING)
         block["term"], block["passage"], block["count"] = self._terms, self._passages, self._counts
         path = self._folder / f"block-{len(self._blocks)}.tmp"
-        block[np.argsort(block["term"], kind="stable")].tofile(path)
+        path.write_bytes(block[np.argsort(block["term"], kind="stable")].tobytes())  # tofile does not say that the disk is full
         self._blocks.append(path)
         self._terms, self._passages, self._counts = array("I"), array("I"), array("H")
 
@@ -93,8 +95,8 @@ class PostingsWriter:
         table["unit"] = idf[order] / _LEVELS
 
         total = int(frequency.sum())
-        passages = np.memmap(self._folder / _PASSAGES, np.uint32, "w+", shape=(total,))
-        weights = np.memmap(self._folder / _WEIGHTS, np.uint8, "w+", shape=(total,))
+        passages = _new_array(self._folder / _PASSAGES, np.dtype(np.uint32), total)
+        weights = _new_array(self._folder / _WEIGHTS, np.dtype(np.uint8), total)
         cursor = np.empty(len(order), np.int64)
         cursor[order] = table["begin"]
         lengths = np.frombuffer(self._lengths, np.uint32).astype(np.float64)
@@ -109,11 +111,16 @@ class PostingsWriter:
             count = block["count"].astype(np.float64)
             weights[places] = np.rint(_LEVELS * count / (count + norm[block["passage"]]))
         table["most"] = table["unit"] * np.maximum.reduceat(weights, table["begin"])
-        table.tofile(self._folder / _TERMS)
-        passages.flush()
-        weights.flush()
+        (self._folder / _TERMS).write_bytes(table.tobytes())
         for path in self._blocks:
             path.unlink()
+
+
+def _new_array(path: Path, dtype: np.dtype[Any], size: int) -> NDArray[Any]:
+    """An array in a new file. The space is taken first: writing to a mapped page that a full disk cannot hold kills the process."""
+    with open(path, "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, size * dtype.itemsize)
+    return np.memmap(path, dtype, "r+", shape=(size,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +168,15 @@ class Postings:
             size,
         )
 
-    def _find(self, terms: Sequence[str]) -> list[_Found | None]:
-        """The postings of each term; None where no passage holds it."""
-        wanted = np.fromiter(map(_hash, terms), np.uint64, len(terms))
+    def _find(self, terms: Iterable[str]) -> dict[str, _Found]:
+        """The postings of each term that some passage holds."""
+        asked = list(dict.fromkeys(terms))
+        wanted = np.fromiter(map(_hash, asked), np.uint64, len(asked))
         places = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)
-        found: list[_Found | None] = []
-        for place, there in zip(places.tolist(), (self.hashes[places] == wanted).tolist(), strict=True):
-            if there:
-                _, begin, end, unit, most = self.table[place].item()
-                found.append(_Found(self.passages[begin:end], self.weights[begin:end], np.float32(unit), most))
-            else:
-                found.append(None)
+        there = np.flatnonzero(self.hashes[places] == wanted)
+        found = {}
+        for i, (_, begin, end, unit, most) in zip(there.tolist(), self.table[places[there]].tolist(), strict=True):
+            found[asked[i]] = _Found(self.passages[begin:end], self.weights[begin:end], np.float32(unit), most)
         return found
 
     def search(self, terms: Sequence[str], names: Sequence[Sequence[Sequence[str]]], k: int) -> list[tuple[int, float]]:
@@ -179,8 +184,9 @@ class Postings:
 
         `names` are groups of alternative names as their terms: passages that hold all words of a name of every group come first.
         """
-        found = sorted((one for one in self._find(terms) if one), key=lambda one: -one.most)
-        holders = self._holders(names)
+        known = self._find(chain(terms, *chain.from_iterable(names)))
+        found = sorted((known[term] for term in dict.fromkeys(terms) if term in known), key=lambda one: -one.most)
+        holders = _holders(names, known)
         scores = np.zeros(len(holders), np.float32)
         for one in found:
             scores += one.added(holders)
@@ -223,31 +229,28 @@ class Postings:
             values += one.added(numbers)
         return _best(numbers, values, k)
 
-    def _holders(self, names: Sequence[Sequence[Sequence[str]]]) -> NDArray[np.uint32]:
-        """The passages that hold all terms of a name of every group, in order."""
-        none = np.empty(0, np.uint32)
-        groups: list[list[list[_Found]]] = []
-        for alternatives in names:
-            whole: list[list[_Found]] = []
-            for terms in filter(None, alternatives):
-                found = [one for one in self._find(terms) if one]
-                if len(found) == len(terms):
-                    whole.append(sorted(found, key=lambda one: len(one.passages)))
-            if not whole:
-                return none
-            groups.append(whole)
-        # The group that leaves fewest first: the long lists are then only looked into.
-        groups.sort(key=lambda group: sum(len(name[0].passages) for name in group))
-        holders: NDArray[np.uint32] | None = None
-        for group in groups:
-            held = []
-            for whole_name in group:
-                numbers, rest = (whole_name[0].passages, whole_name[1:]) if holders is None else (holders, whole_name)
-                for one in rest:
-                    numbers = numbers[one.holds(numbers)]
-                held.append(numbers)
-            holders = held[0] if len(held) == 1 else np.unique(np.concatenate(held))
-        return none if holders is None else holders
+
+def _holders(names: Sequence[Sequence[Sequence[str]]], known: Mapping[str, _Found]) -> NDArray[np.uint32]:
+    """The passages that hold all terms of a name of every group, in order."""
+    none = np.empty(0, np.uint32)
+    groups: list[list[list[_Found]]] = []
+    for alternatives in names:
+        whole = [[known[term] for term in terms] for terms in alternatives if terms and all(term in known for term in terms)]
+        if not whole:
+            return none
+        groups.append([sorted(name, key=lambda one: len(one.passages)) for name in whole])
+    # The group that leaves fewest first: the long lists are then only looked into.
+    groups.sort(key=lambda group: sum(len(name[0].passages) for name in group))
+    holders: NDArray[np.uint32] | None = None
+    for group in groups:
+        held = []
+        for name in group:
+            numbers, rest = (name[0].passages, name[1:]) if holders is None else (holders, name)
+            for one in rest:
+                numbers = numbers[one.holds(numbers)]
+            held.append(numbers)
+        holders = held[0] if len(held) == 1 else np.unique(np.concatenate(held))
+    return none if holders is None else holders
 
 
 def _best(numbers: NDArray[np.integer[Any]], scores: NDArray[np.float32], k: int) -> list[tuple[int, float]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kgaudit.agent import queries
 from kgaudit.agent.actions import Action, Answer, Conclude, ReadDocument, SearchDocuments
+from kgaudit.agent.attribution import attributed
 from kgaudit.agent.conclude import verdict_from
 from kgaudit.agent.loop import MAX_SEARCHES, TOP_K, Environment, State
 from kgaudit.agent.mentions import any_names, names_both, names_entity
@@ -62,7 +63,8 @@ class AgentKGV:
         """The judge's stances; where a statement is checked, the best over the statements for each passage."""
         claim = state.claim
         if not claim.statement:
-            return await environment.judge([(claim, passage) for passage in found])
+            stances = await environment.judge([(claim, passage) for passage in found])
+            return [attributed(claim, passage, stance) for passage, stance in zip(found, stances, strict=True)]
         best = [Stance(0.0, 0.0, 1.0)] * len(found)
         for statement in claim.statements[:MAX_STATEMENTS]:
             stated = statement_claim(claim, statement)

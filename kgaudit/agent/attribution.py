@@ -1,0 +1,23 @@
+"""Whose sentence is it? A passage that names the claim's namesake by what only the namesake is connected with is not evidence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kgaudit.claims import Claim
+from kgaudit.documents import Passage
+from kgaudit.text import find_names, fold
+from kgaudit.verdicts import Stance
+
+
+def attributed(claim: Claim, passage: Passage, stance: Stance) -> Stance:
+    """The stance, taken back where its sentences speak of another thing of that name and not of this one."""
+    if not claim.namesake_context or stance.neither > 0.9:
+        return stance
+    said = f"{passage.title}\n{passage.text[stance.start : stance.end] or passage.text}"
+    folded = fold(said)
+    foreign = find_names(said, folded, claim.namesake_context)
+    if not foreign or find_names(said, folded, claim.own_context):
+        return stance
+    note = f"speaks of another of that name ({foreign[0].name})"
+    return replace(stance, supports=0.0, refutes=0.0, neither=1.0, note=note)
