@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,6 +26,9 @@ _PATH = click.Path(path_type=Path)
 
 def main() -> NoReturn:
     """Entry point: errors become one message and an exit status, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal or log of another encoding gets escapes for what it cannot show
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = cli.main(standalone_mode=False)
         sys.stdout.flush()

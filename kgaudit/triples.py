@@ -114,8 +114,17 @@ def parse_literal(term: str) -> Literal:
     return Literal(value, tail[3:-1] if tail.startswith("^^") else STRING)
 
 
+def quoted_terms(term: str) -> tuple[str, str, str]:
+    """Subject, predicate and object of a triple term `<<( s p o )>>`."""
+    s, p, o = term[4:-4].split(" ", 2)
+    return s, p, o
+
+
 def canonical_term(term: str) -> str:
     """The term with canonical lexical form, lower-case language tag and canonical escapes."""
+    if term.startswith("<<( "):
+        s, p, o = quoted_terms(term)
+        return f"<<( {s} {p} {canonical_term(o)} )>>"
     if not term.startswith('"'):
         return term
     literal = parse_literal(term)

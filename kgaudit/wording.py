@@ -170,7 +170,7 @@ class ClaimBuilder:
             aliases = (literal.value,) if literal.value != label else ()
             return Entity(term, label, aliases, (), literal.datatype, literal.value, literal.language or guess_language(literal.value))
         found = sorted(self._names.labels(term), key=self._preference)
-        names = tuple(dict.fromkeys(name.value.strip() for name in found if name.value.strip()))
+        names = tuple(dict.fromkeys(name.value for name in found if name.value.strip()))
         types = tuple(self._class_label(kind) for kind in self._names.types(term))
         if names:
             return Entity(term, names[0], names[1:], types, language=found[0].language)

@@ -60,8 +60,8 @@ def test_bad_lines_are_set_aside_with_line_and_reason_and_the_others_are_read(tm
     assert documents == [DOCUMENT, Document("d7", "a\x00b")]
     assert [(line, reason.split(" (")[0]) for _, line, _, reason in quarantined] == [
         (2, "not UTF-8"), (4, "not JSON"), (5, "not a JSON object"), (6, "id is missing"), (7, "text is null"),
-        (8, "text is not a string"), (9, "it holds half a character"), (10, "id is neither a string nor a whole number"),
-        (11, "not JSON"),
+        (8, "text is not a string"), (9, "it holds half a character, a lone surrogate"),
+        (10, "id is neither a string nor a whole number"), (11, "not JSON"),
     ]  # fmt: skip
     assert quarantined[4][2] == '{"id": "d4", "text": null}'
 
@@ -71,7 +71,7 @@ def test_parquet(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "docs.parquet")
     documents, quarantined = read(tmp_path / "docs.parquet")
     assert documents == [Document("d1", "One.", date="2024-05-01")]
-    assert [(line, reason) for _, line, _, reason in quarantined] == [(2, "text is null")]
+    assert [(line, reason) for _, line, _, reason in quarantined] == [(2, "text is null (document d2)")]
 
 
 @pytest.mark.parametrize("raw", [b"", b"PAR1 is not enough", b"x" * 100])

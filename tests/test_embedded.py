@@ -173,7 +173,7 @@ def test_field_12_documents_without_a_word(tmp_path: Path) -> None:
     report = build_index([write(tmp_path / "mixed.jsonl", mixed)], tmp_path / "index")
     assert (report.read, report.indexed, report.empty, report.quarantined) == (4, 1, ("d1", "d3"), 1)
     entry = json.loads((tmp_path / "index" / "quarantine.jsonl").read_text())
-    assert (Path(entry["file"]).name, entry["line"], entry["reason"]) == ("mixed.jsonl", 4, "text is null")
+    assert (Path(entry["file"]).name, entry["line"], entry["reason"]) == ("mixed.jsonl", 4, "text is null (document none)")
     assert '"none"' in entry["text"]
     with pytest.raises(EmptyInputError, match="3 of them without a word"):
         build_index([write(tmp_path / "empty.jsonl", rows("", " \n\t", "... -- !"))], tmp_path / "other")

@@ -113,9 +113,8 @@ def test_28_relative_names_that_look_like_options(tmp_path: Path, monkeypatch: p
         assert (case / name / "ledger").is_dir()
 
 
-@pytest.mark.parametrize("name", ["x" * 300, "nul\0byte"])
-def test_28_names_that_the_file_system_refuses(tmp_path: Path, name: str) -> None:
-    message = refused(FIELD / "28-run-id-in-path" / "kg.nt", run=tmp_path / name)
+def test_28_name_that_the_file_system_refuses(tmp_path: Path) -> None:
+    message = refused(FIELD / "28-run-id-in-path" / "kg.nt", run=tmp_path / ("x" * 300))
     assert "name" in message
     assert list(tmp_path.iterdir()) == []
 
@@ -202,7 +201,7 @@ def _interrupted(tmp_path: Path, *, twice: bool = False, number: int = signal.SI
     assert "same command" in result.err
     assert len(result.err.strip().splitlines()) == 1
     assert RunReader(run).summary["status"] == "interrupted"
-    assert f"interrupted" in report_text(run)
+    assert "Not finished" in report_text(run)
     return run, [case / "kg.nt", "--index", index, "--run", run]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -32,7 +32,9 @@ from kgaudit.verdicts import Stance
 
 FORMAT = 1
 _TREE_PARTS = ("feature", "threshold", "left", "right", "value")
-_SYMMETRIC = frozenset("spouse;sibling;partner;married to;shares border with;twinned administrative body;relative;different from".split(";"))
+_SYMMETRIC = frozenset(
+    "spouse;sibling;partner;married to;shares border with;twinned administrative body;relative;different from".split(";")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,6 @@ class Model:
 
     linear: dict[str, NDArray[np.float32]]
     trees: Trees
-    plain_trees: Trees
     known: dict[int, int]
     settings: dict[str, Any]
     digest: str
@@ -56,19 +57,22 @@ def read_model(folder: Path | Any) -> Model:
         text = meta.read_bytes()
         settings = json.loads(text)
         if settings["format"] != FORMAT or settings["hash_bits"] != HASH_BITS:
-            raise ModelError("the judge's weights are of another version", where=str(folder), todo="Install kgaudit again or train the judge again.")
+            raise ModelError(
+                "the judge's weights are of another version", where=str(folder), todo="Install kgaudit again or train the judge again."
+            )
         with weights.open("rb") as file, np.load(file, allow_pickle=False) as parts:
             arrays = {name: parts[name] for name in parts.files}
         linear = {}
         for name in ("crossed", "uncrossed", "general"):
             dense = np.zeros(1 << HASH_BITS, dtype=np.float32)
-            dense[np.cumsum(arrays[f"{name}_steps"].astype(np.int64))] = arrays[f"{name}_weights"].astype(np.float32) * settings["scales"][name]
+            dense[np.cumsum(arrays[f"{name}_steps"].astype(np.int64))] = (
+                arrays[f"{name}_weights"].astype(np.float32) * settings["scales"][name]
+            )
             linear[name] = dense
         known = dict(zip(arrays["known_codes"].tolist(), arrays["known_counts"].tolist(), strict=True))
         return Model(
             linear=linear,
             trees=_trees(arrays, "trees", settings),
-            plain_trees=_trees(arrays, "plain_trees", settings),
             known=known,
             settings=settings,
             digest=sha256(raw + text).hexdigest(),

@@ -211,10 +211,11 @@ def _tables(title: str, groups: tuple[Group, ...], plural: str, *, by_predicate:
 
 
 def _table(title: str, groups: tuple[Group, ...], *, by_predicate: bool) -> Node:
+    first = "Predicate" if by_predicate else "Name"
     plotted = any(group.counts.judged for group in groups)
     header = element(
         "tr",
-        *(element("th", name, scope="col") for name in (title, "Triples", "Refuted", "Supported", "Pass rate")),
+        *(element("th", name, scope="col") for name in (first, "Triples", "Refuted", "Supported", "Pass rate")),
         element("th", "95 % interval", interval_axis(), scope="col", cls="plot") if plotted else None,
         *(element("th", name, scope="col") for name in ("Not enough evidence", "Not judged")),
     )

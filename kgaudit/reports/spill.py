@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tempfile
 import zlib
@@ -39,10 +40,25 @@ class Spill:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # closing writes out what a full disk refused, and nobody needs it any more
+            self._file.close()
 
     def fill(self, reader: RunReader, ranking: Ranking) -> None:
-        """Takes in the listed rows of the run and the passages that they speak of."""
+        """Takes in the listed rows of the run and the passages that they speak of.
+
+        Raises `StorageError` where the disk is full and `RunError` where the run is damaged.
+        """
+        try:
+            wanted = self._fill_rows(reader, ranking)
+            for part in open_parts(reader.path / "passages"):
+                for row in read_part(part).to_pylist():
+                    if row["id"] in wanted:
+                        self._passages[row["id"]] = self._write(row)
+            self._file.flush()
+        except OSError as error:
+            raise storage_error(error, str(self._folder)) from error
+
+    def _fill_rows(self, reader: RunReader, ranking: Ranking) -> set[str]:
         self._rows = np.full(ranking.listed, -1, np.int64)
         wanted: set[str] = set()
         position = 0
@@ -54,10 +70,7 @@ class Spill:
                 row["steps"] = json.loads(row.pop("trajectory"))
                 wanted.update(passage_ids(row))
                 self._rows[rank] = self._write(row)
-        for part in open_parts(reader.path / "passages"):
-            for row in read_part(part).to_pylist():
-                if row["id"] in wanted:
-                    self._passages[row["id"]] = self._write(row)
+        return wanted
 
     def row(self, rank: int) -> dict[str, Any]:
         """The row at this place of the report: the columns of the verdict table, and `steps`, the trajectory as JSON values."""
@@ -72,11 +85,8 @@ class Spill:
     def _write(self, value: dict[str, Any]) -> int:
         content = zlib.compress(_encode(value).encode("utf-8"), 1)
         offset = self._end
-        try:
-            self._file.seek(offset)
-            self._file.write(len(content).to_bytes(8, "little") + content)
-        except OSError as error:
-            raise storage_error(error, str(self._folder)) from error
+        self._file.seek(offset)
+        self._file.write(len(content).to_bytes(8, "little") + content)
         self._end += 8 + len(content)
         return offset
 

@@ -52,7 +52,8 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(path, columns=list(columns) if columns is not None else None, partitioning=None)
+        with open(path, "rb") as stream:  # given a path, Arrow would take a name like ~ or s3: for something else
+            return pq.read_table(stream, columns=list(columns) if columns is not None else None)
     except (OSError, pa.ArrowException) as error:
         raise RunError(
             f"this part of the ledger cannot be read ({error})",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import time
 from pathlib import Path
 from types import TracebackType
 
@@ -17,28 +18,38 @@ class RunLock:
     def __init__(self, run: Path) -> None:
         self._path = run / "lock"
         try:
-            self._stream = open(self._path, "a+", encoding="utf-8")  # noqa: SIM115 - held open as long as the run
+            self._file = open(self._path, "a+b", buffering=0)  # noqa: SIM115 - held open as long as the run
         except OSError as error:
             raise storage_error(error, str(self._path)) from error
         try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._file.truncate(0)
+            self._file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
         except BlockingIOError as error:
-            self._stream.seek(0)
-            holder = self._stream.read().strip() or "another process"
-            self._stream.close()
+            holder = self._holder()
+            self._file.close()
             raise RunLockedError(
                 f"the run is being worked on by {holder}",
                 where=str(run),
                 todo="Wait for it to end, or give another folder with --run.",
             ) from error
-        self._stream.truncate(0)
-        self._stream.write(f"process {os.getpid()} on {socket.gethostname()}")
-        self._stream.flush()
+        except OSError as error:
+            self._file.close()
+            raise storage_error(error, str(self._path)) from error
+
+    def _holder(self) -> str:
+        for _ in range(20):  # who has just taken the lock may not have written its name yet
+            self._file.seek(0)
+            holder = self._file.read().decode("utf-8", "replace").strip()
+            if holder:
+                return holder
+            time.sleep(0.01)
+        return "another process"
 
     def close(self) -> None:
         """Lets go. The file stays: removing it would let two processes lock two files of one name."""
-        self._stream.truncate(0)
-        self._stream.close()
+        self._file.truncate(0)
+        self._file.close()
 
     def __enter__(self) -> RunLock:
         return self

@@ -64,11 +64,11 @@ class RunReader:
 
     def find(self, text: str) -> list[dict[str, Any]]:
         """The rows (with `trajectory`) whose key begins with `text`, or whose subject, predicate, object labels it names."""
-        wanted = text.strip().casefold()
+        wanted = " ".join(text.split()).casefold()
         found = []
         for batch in self.batches([*VERDICT_SCHEMA.names, "trajectory"]):
             for row in batch.to_pylist():
-                line = f"{row['s_label']} {row['p_label']} {row['o_label']}".casefold()
+                line = " ".join(f"{row['s_label']} {row['p_label']} {row['o_label']}".split()).casefold()
                 if (len(wanted) >= 6 and row["key"].startswith(wanted)) or wanted == line:
                     found.append(row)
         return found

@@ -32,7 +32,7 @@ _SPILL_SCHEMA = pa.schema(
 def claim_keys(batch: pa.RecordBatch) -> list[str]:
     """The triple key of each row (`kgaudit.triples.triple_key`, whose form this must keep)."""
     s, p, o = (batch.column(name).to_pylist() for name in ("s", "p", "o"))
-    lines = [f"{a} {b} {c if c[0] == '<' else canonical_term(c)} .\n" for a, b, c in zip(s, p, o, strict=True)]
+    lines = [f"{a} {b} {c if c[0] == '<' != c[1] else canonical_term(c)} .\n" for a, b, c in zip(s, p, o, strict=True)]
     if batch.column("valid_from").null_count < len(lines) or batch.column("valid_until").null_count < len(lines):
         intervals = zip(batch.column("valid_from").to_pylist(), batch.column("valid_until").to_pylist(), strict=True)
         lines = [

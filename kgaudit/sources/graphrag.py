@@ -54,7 +54,8 @@ class GraphRagReader:
         yield from self._types()
         if self._missing and self._note:
             shown = ", ".join(list(self._missing)[:_SHOWN]) + (", ..." if len(self._missing) > _SHOWN else "")
-            where = "text_units.parquet is missing" if self._table("text_units") is None else "missing from text_units.parquet"
+            path = self._table("text_units")
+            where = "there is no text_units.parquet" if path is None else f"missing from {path.name}"
             self._note(
                 f"{self._name}: {where}: {len(self._missing):,} of the text units that relationships name ({shown}); "
                 "which documents those statements come from is not known"

@@ -32,19 +32,12 @@ _UCS = (
     r"\x{A0}-\x{D7FF}\x{F900}-\x{FDCF}\x{FDF0}-\x{FFEF}\x{10000}-\x{1FFFD}\x{20000}-\x{2FFFD}\x{30000}-\x{3FFFD}"
     r"\x{40000}-\x{DFFFD}\x{E1000}-\x{EFFFD}"
 )
-_CHARS = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?" + _UCS + r"]|%[0-9A-Fa-f]{2})*"
+_CHAR = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@?" + _UCS + r"]|%[0-9A-Fa-f]{2})"
+_CHARS = rf"(?:{_CHAR}|/)*"
+_FRAGMENT = rf"(?:#{_CHARS})?"
 _HOST = r"(?:[A-Za-z0-9\-._~" + _UCS + r"]+(?::[0-9]*)?)"
-_REST = r"(?:[/?]" + _CHARS + r")?(?:#" + _CHARS + r")?"
-_IRI = (
-    r"<(?:[A-Za-z][A-Za-z0-9+.\-]*:(?://"
-    + _HOST
-    + _REST
-    + r"|(?:[A-Za-z0-9\-._~!$&'()*+,;=:@?%]"
-    + _CHARS
-    + r")?(?:#"
-    + _CHARS
-    + r")?))>"
-)
+# Common shapes only (no user, no IPv6 host): the others are checked one by one.
+_IRI = rf"<[A-Za-z][A-Za-z0-9+.\-]*:(?://{_HOST}(?:[/?]{_CHARS})?|/?(?:{_CHAR}{_CHARS})?){_FRAGMENT}>"
 _BLANK = r"_:[A-Za-z0-9_](?:[A-Za-z0-9_\-.]*[A-Za-z0-9_\-])?"
 _HEX = "[0-9A-Fa-f]"
 _NOT_SURROGATE = rf"(?:[0-9A-CE-Fa-ce-f]{_HEX}{_HEX}{_HEX}|[Dd][0-7]{_HEX}{_HEX})"

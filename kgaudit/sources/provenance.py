@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kgaudit.sources.candidates import Said
 from kgaudit.sources.names import Names
-from kgaudit.triples import iri_of, is_blank, is_iri, is_literal, name_of, parse_literal, triple_key
+from kgaudit.triples import iri_of, is_blank, is_iri, is_literal, name_of, parse_literal, quoted_terms, triple_key
 
 _RDF = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 REIFIES, SUBJECT, PREDICATE, OBJECT = (f"{_RDF}{name}>" for name in ("reifies", "subject", "predicate", "object"))
@@ -74,9 +74,3 @@ def _text(term: str) -> str:
 def reified(rows: Iterable[tuple[str, str, str]]) -> list[tuple[str, str]]:
     """(key, reifier) for each `rdf:reifies` with a triple term."""
     return [(triple_key(*quoted_terms(o)), s) for s, p, o in rows if p == REIFIES and o.startswith("<<( ")]
-
-
-def quoted_terms(term: str) -> tuple[str, str, str]:
-    """Subject, predicate and object of a triple term `<<( s p o )>>`."""
-    s, p, o = term[4:-4].split(" ", 2)
-    return s, p, o

@@ -9,6 +9,9 @@ from typing import TextIO
 
 from kgaudit.errors import InputError, storage_error
 
+# Characters that many readers take for the end of a line.
+_LINE_ENDS = str.maketrans({char: f"\\u{ord(char):04x}" for char in "\x85\u2028\u2029"})
+
 TEXT_LIMIT = 2000
 """Characters of a quarantined text that are kept."""
 
@@ -46,7 +49,7 @@ class Quarantine:
             if self._file is None:
                 self._file = open(self.path, "w", encoding="utf-8")  # noqa: SIM115 (closed by close)
             record = {"file": file, "line": line, "last_line": last_line or line, "text": text, "reason": reason}
-            self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            self._file.write(json.dumps(record, ensure_ascii=False).translate(_LINE_ENDS) + "\n")
         except OSError as error:
             raise storage_error(error, str(self.path)) from error
         self.count += 1

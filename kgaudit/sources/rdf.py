@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import deque
 from collections.abc import Iterator
 from typing import IO, Any, cast
 
@@ -20,7 +21,8 @@ from kgaudit.sources.statements import RoleFinder, statement_batch
 BATCH_ROWS = 1 << 14
 WINDOW = 1 << 22
 """Bytes of the input that are kept, so that a faulty line can be shown."""
-MAX_FAULTS = 10_000
+MAX_FAULTS = 1000
+"""Faults behind which reading goes on, and relative IRIs whose line is looked for."""
 
 # Faults of one token: the parser goes on behind the end of the statement, and what follows means what it says.
 _OF_ONE_TOKEN = re.compile(
@@ -56,7 +58,7 @@ class GraphReader:
         self._base = base
         self._roles = roles
         self._quarantine = quarantine
-        self._faults = 0
+        self._faults = self._relative = 0
         self._last_fault = ""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -128,7 +130,10 @@ class GraphReader:
         if at < 0:
             return False
         bare = line.replace(_NO_BASE, "")
-        number, text = window.find(bare[at - 1 : bare.index(">", at) + 1]) if self._format in ("turtle", "trig") else (0, "")
+        self._relative += 1
+        number, text = 0, ""
+        if self._format in ("turtle", "trig") and self._relative <= MAX_FAULTS:
+            number, text = window.find(bare[at - 1 : bare.index(">", at) + 1])
         self._quarantine.add(self._name, number, text or bare, _RELATIVE)
         return True
 
@@ -177,10 +182,12 @@ class _Window(io.RawIOBase):
     """Passes a stream on and keeps the last piece of it with its line numbers."""
 
     def __init__(self, stream: SourceStream) -> None:
-        self.kept = b""
         self._stream = stream
-        self._first_line = 1
-        self._found = 0  # where in `kept` the last search ended
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+        self._gone = 0  # bytes that are no longer kept
+        self._lines_gone = 0
+        self._found = 0  # where in the file the last search ended
         self._ahead = b""
         self._guard: EntityGuard | None = None
 
@@ -188,7 +195,7 @@ class _Window(io.RawIOBase):
         """Reads up to the first element of an RDF/XML file and checks its entities; the name of that element."""
         head, root, doctype = prologue(self._stream)
         self._guard = EntityGuard(doctype, str(self._stream.source.path))
-        self._ahead = head
+        self._ahead = head.replace(doctype, self._guard.plain_doctype(doctype), 1)
         return root
 
     def readable(self) -> bool:
@@ -204,27 +211,33 @@ class _Window(io.RawIOBase):
         data = bytes(buffer[:size])
         if self._guard:
             self._guard.saw(data)
-        self.kept += data
-        if len(self.kept) > 2 * WINDOW:
-            cut = len(self.kept) - WINDOW
-            self._first_line += self.kept.count(b"\n", 0, cut)
-            self.kept = self.kept[cut:]
-            self._found = max(0, self._found - cut)
+        self._pieces.append(data)
+        self._size += size
+        while self._size - len(self._pieces[0]) > WINDOW:
+            first = self._pieces.popleft()
+            self._size -= len(first)
+            self._gone += len(first)
+            self._lines_gone += first.count(b"\n")
         return size
+
+    @property
+    def kept(self) -> bytes:
+        """What is kept, which ends where reading stands."""
+        return b"".join(self._pieces)
 
     def lines(self, first: int, last: int) -> str:
         """Lines `first` to `last`, as far as they are still there."""
-        if first < self._first_line:
+        if first <= self._lines_gone:
             return ""
-        lines = self.kept.split(b"\n")[first - self._first_line : last - self._first_line + 1]
+        lines = self.kept.split(b"\n")[first - self._lines_gone - 1 : last - self._lines_gone]
         return b"\n".join(lines)[: TEXT_LIMIT * 4].decode("utf-8", "backslashreplace").rstrip("\r")
 
     def find(self, text: str) -> tuple[int, str]:
         """The next line that holds the text, as number and text; (0, "") where it is not found."""
-        needle = text.encode()
-        at = self.kept.find(needle, self._found)
+        kept, needle = self.kept, text.encode()
+        at = kept.find(needle, max(0, self._found - self._gone))
         if at < 0:
             return 0, ""
-        self._found = at + len(needle)
-        number = self._first_line + self.kept.count(b"\n", 0, at)
+        self._found = self._gone + at + len(needle)
+        number = self._lines_gone + kept.count(b"\n", 0, at) + 1
         return number, self.lines(number, number)

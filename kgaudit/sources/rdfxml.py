@@ -72,9 +72,10 @@ class EntityGuard:
             if match["parameter"]:
                 self._refuse(f"{_text(name)} is a parameter entity")
             declared.setdefault(name, match["a"] if match["a"] is not None else match["b"])
+        self._declared = declared
         self._sizes: dict[bytes, int] = {}
         for name in declared:
-            if self._size(name, declared, ()) > ENTITY_LIMIT:
+            if self._size(name, ()) > ENTITY_LIMIT:
                 self._refuse(f"the entity {_text(name)} grows to more than {ENTITY_LIMIT:,} characters, or holds itself")
 
     def saw(self, data: bytes) -> None:
@@ -92,13 +93,18 @@ class EntityGuard:
         if self._grown > GROWTH_FREE + GROWTH_LIMIT * self._read:
             self._refuse(f"its entities grow to more than {GROWTH_LIMIT} times what the file holds")
 
-    def _size(self, name: bytes, declared: dict[bytes, bytes], above: tuple[bytes, ...]) -> int:
+    def plain_doctype(self, doctype: bytes) -> bytes:
+        """The same declarations as pyoxigraph reads them (double quotes only, no comments), on as many lines."""
+        entities = b"".join(b'<!ENTITY %s "%s">' % (name, value.replace(b'"', b"&#34;")) for name, value in self._declared.items())
+        return b"<!DOCTYPE rdf:RDF [" + entities + b"\n" * doctype.count(b"\n") + b"]>" if entities else doctype
+
+    def _size(self, name: bytes, above: tuple[bytes, ...]) -> int:
         if name in above or len(above) > 50:
             return ENTITY_LIMIT + 1
         if name not in self._sizes:
-            value = declared[name]
-            references = (match[1] for match in _REFERENCE.finditer(value) if match[1] in declared)
-            self._sizes[name] = len(value) + sum(self._size(one, declared, (*above, name)) for one in references)
+            value = self._declared[name]
+            references = (match[1] for match in _REFERENCE.finditer(value) if match[1] in self._declared)
+            self._sizes[name] = len(value) + sum(self._size(one, (*above, name)) for one in references)
         return self._sizes[name]
 
     def _refuse(self, happened: str) -> None:

@@ -201,9 +201,8 @@ def _document(row: Mapping[str, Any]) -> Document | str:
         return "id is missing" if identity is None or identity == "" else "id is neither a string nor a whole number"
     text = _first(row, _TEXTS)
     if not isinstance(text, str):
-        if text is None:
-            return "text is null" if any(name in row for name in _TEXTS) else "text is missing"
-        return "text is not a string"
+        fault = "not a string" if text is not None else "null" if any(name in row for name in _TEXTS) else "missing"
+        return f"text is {fault} (document {identity})"
     document = Document(
         id=identity,
         text=text,
@@ -213,7 +212,7 @@ def _document(row: Mapping[str, Any]) -> Document | str:
         url=_plain(row.get("url")),
     )
     if any(map(_HALF_CHARACTER.search, (identity, text, document.title, document.language, document.date, document.url))):
-        return "it holds half a character (a lone surrogate)"
+        return f"it holds half a character, a lone surrogate (document {identity.encode('utf-8', 'replace').decode()})"
     return document
 
 

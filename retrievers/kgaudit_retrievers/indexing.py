@@ -15,8 +15,9 @@ import shutil
 import time
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -26,7 +27,7 @@ from kgaudit.text import guess_language
 from kgaudit_retrievers import postings
 from kgaudit_retrievers.corpus import INDEX_FORMAT, Found, find_documents, is_index
 from kgaudit_retrievers.pages import Heading
-from kgaudit_retrievers.passages import pieces, windows
+from kgaudit_retrievers.passages import WINDOW, pieces, windows
 from kgaudit_retrievers.terms import SETTINGS, count_long_words, language_of, terms
 
 VERSION = 1
@@ -292,16 +293,17 @@ class _Builder:
         def ids(part: str) -> list[int]:
             return writer.term_ids(terms(part, (language,)))
 
+        @lru_cache(maxsize=2 * WINDOW)  # a piece stands in two windows at most, one after the other
+        def piece_ids(i: int) -> list[int]:
+            return ids(text[spans[i][0] : spans[i][1]])
+
         spans = pieces(text)
-        piece_ids = [ids(text[start:end]) for start, end in spans]
+        runs = windows(spans, {heading.start for heading in headings})
+        passages = [(spans[first][0], spans[last - 1][1]) for first, last in runs]
         title_ids = ids(title)
         heading_ids = [ids(heading.text) for heading in headings]
-        passages = []
-        for first, last in windows(spans, {heading.start for heading in headings}):
-            start = spans[first][0]
-            passages.append((start, spans[last - 1][1]))
-            above = (heading_ids[i] for i in _headings_above(headings, start))
-            writer.add(chain(title_ids, *above, *piece_ids[first:last]))
+        for (first, last), above in zip(runs, _headings_above(headings, [start for start, _ in passages]), strict=True):
+            writer.add(chain(title_ids, *(heading_ids[i] for i in above), *map(piece_ids, range(first, last))))
         return passages
 
 
@@ -327,13 +329,14 @@ def _passage_rows(number: int, begin: int, text: str, passages: list[tuple[int, 
     return rows.tobytes()
 
 
-def _headings_above(headings: list[Heading], start: int) -> list[int]:
-    """The headings under which a passage stands and that it does not hold itself."""
+def _headings_above(headings: list[Heading], starts: list[int]) -> Iterator[list[int]]:
+    """For each passage the headings under which it stands and that it does not hold itself."""
     above: list[int] = []
-    for i, heading in enumerate(headings):
-        if heading.start >= start:
-            break
-        while above and headings[above[-1]].level >= heading.level:
-            above.pop()
-        above.append(i)
-    return above
+    following = 0
+    for start in starts:
+        while following < len(headings) and headings[following].start < start:
+            while above and headings[above[-1]].level >= headings[following].level:
+                above.pop()
+            above.append(following)
+            following += 1
+        yield above
