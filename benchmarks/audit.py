@@ -35,11 +35,14 @@ def main() -> None:
     if not (options.data / "wiki-triples").is_dir():
         fail(f"there is no wiki-triples in {options.data}: name the folder that holds it with --data")
 
-    with tempfile.TemporaryDirectory() as work:
+    load_average = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
         data = ["--data", str(options.data)]
-        run("ours.py", work, *data, "--prepare")
-        ours = run("ours.py", work, *data, *(["--items", str(options.items)] if options.items else []), "--json", f"{work}/ours.json")
-        plain = run("plain_loop.py", work, "--items", str(options.plain_items), "--json", f"{work}/plain.json")
+        items = ["--items", str(options.items)] if options.items else []
+        run(work, "ours.py", "prepare", *data)
+        ours = run(work, "ours.py", "audit", *data, *items) | run(work, "ours.py", "pairs", *data)
+        plain = run(work, "plain_loop.py", "--items", str(options.plain_items))
     loaded = loading.measure(options.lines)
     figures = {
         "audit_ratio_to_plain_loop": ours["triples_per_second"] / plain["triples_per_second"],
@@ -49,19 +52,22 @@ def main() -> None:
         **loaded,
         "ours": ours,
         "plain_loop": plain,
-        "load_average": os.getloadavg()[0],
+        "load_average": load_average,
     }
     if options.json:
         write_json(options.json, figures)
     print(json.dumps(figures, indent=1))
 
 
-def run(script: str, work: str, *arguments: str) -> dict:
+def run(work: Path, script: str, *arguments: str) -> dict:
     """Runs a part, and gives the figures that it wrote, if it wrote any."""
-    done = subprocess.run([sys.executable, FOLDER / script, "--work", work, *arguments], env=measured_environment(), check=False)
+    figures = work / "figures.json"
+    figures.unlink(missing_ok=True)
+    command = [sys.executable, FOLDER / script, *arguments, "--work", work, "--json", figures]
+    done = subprocess.run(command, env=measured_environment(), check=False)
     if done.returncode:
         fail(f"{script} failed with status {done.returncode}")
-    return json.loads(Path(arguments[-1]).read_text(encoding="utf-8")) if "--json" in arguments else {}
+    return json.loads(figures.read_text(encoding="utf-8")) if figures.exists() else {}
 
 
 if __name__ == "__main__":

@@ -115,9 +115,10 @@ def read_with_kgaudit(file: Path) -> tuple[float, int]:
 
     from kgaudit.sources import Quarantine, Role, SourceOptions, read_batches
 
+    options = SourceOptions()
     with tempfile.TemporaryDirectory() as folder, Quarantine(Path(folder)) as quarantine:
         started = time.perf_counter()
-        claims = sum(pc.sum(pc.equal(batch["role"], Role.CLAIM)).as_py() for batch in read_batches(file, SourceOptions(), quarantine))
+        claims = sum(pc.sum(pc.equal(batch["role"], Role.CLAIM)).as_py() for batch in read_batches(file, options, quarantine))
         return time.perf_counter() - started, claims
 
 

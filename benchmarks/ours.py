@@ -1,12 +1,14 @@
 """An audit with the embedded defaults: triples a second, peak memory, and pairs a second of the judge.
 
-Started by audit.py, first with --prepare: it indexes the corpus and writes to WORK what the plain loop is given (`passages.jsonl`,
-`claims.jsonl`). Then, in a process of its own and with index and judge ready before the clock starts, it verifies the triples
-(retrieval, judging, verdict) and writes the pairs that it judged (`pairs.jsonl`), and judges those pairs again for the clock.
+Started by audit.py in three parts, each a process of its own. `prepare` indexes the corpus and writes to WORK what the plain loop is
+given (`passages.jsonl`, `claims.jsonl`). `audit` verifies the triples (retrieval, judging, verdict) with index and judge ready before
+the clock starts, and writes the pairs that it judged (`pairs.jsonl`, `pairs.pickle`). `pairs` judges those, with nothing of them kept
+in memory from before.
 """
 
 import argparse
 import json
+import pickle
 import random
 import sys
 import time
@@ -27,17 +29,19 @@ EQUAL_PAIRS = 1000
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=("prepare", "audit", "pairs"))
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--prepare", action="store_true")
     parser.add_argument("--items", type=int, help="measure on so many triples, drawn at random (default: all)")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="write the figures there")
     options = parser.parse_args()
-    if options.prepare:
+    use_two_cores()
+    if options.part == "prepare":
         prepare(options.data, options.work)
+    elif options.part == "audit":
+        write_json(options.json, audit(options.data, options.work, options.items))
     else:
-        use_two_cores()
-        write_json(options.json, measure(options.data, options.work, options.items))
+        write_json(options.json, judge_pairs(options.work))
 
 
 def load_claims(data: Path, work: Path):
@@ -72,7 +76,7 @@ def passages_of(corpus: Path) -> list[str]:
     return texts
 
 
-def measure(data: Path, work: Path, items: int | None) -> dict:
+def audit(data: Path, work: Path, items: int | None) -> dict:
     claims, routes = load_claims(data, work)
     claims = claims[:items]
     retriever, judge = open_index(open_dataset(data, DATASET).corpus, work), default_judge()
@@ -82,7 +86,7 @@ def measure(data: Path, work: Path, items: int | None) -> dict:
     progress(f"ours: {len(claims)} triples")
     started = time.perf_counter()
     outcomes = verify(policy, claims, lambda done, total: None)
-    seconds = time.perf_counter() - started
+    seconds, peak = time.perf_counter() - started, peak_mb()
 
     by_key = {claim.key: claim for claim in claims}
     pairs = []
@@ -92,21 +96,24 @@ def measure(data: Path, work: Path, items: int | None) -> dict:
     # Passages that do not name both cost the judge next to nothing: the comparison is on those that cost it the most.
     equal = [(claim, passage) for claim, passage in pairs if names_both(passage, claim)][:EQUAL_PAIRS]
     write_lines(work / "pairs.jsonl", [[claim.text, passage.text] for claim, passage in equal])
-    peak = peak_mb()
-    progress(f"ours: {len(equal)} equal pairs")
-    started = time.perf_counter()
-    judge.judge(equal)
-    pair_seconds = time.perf_counter() - started
+    (work / "pairs.pickle").write_bytes(pickle.dumps(equal))
     return {
         "triples": len(claims),
         "pairs": len(pairs),
         "seconds": seconds,
         "triples_per_second": len(claims) / seconds,
         "searches_per_triple": sum(trajectory.searches for trajectory, _ in outcomes.values()) / len(claims),
-        "equal_pairs": len(equal),
-        "equal_pairs_per_second": len(equal) / pair_seconds,
         "peak_mb": peak,
     }
+
+
+def judge_pairs(work: Path) -> dict:
+    pairs, judge = pickle.loads((work / "pairs.pickle").read_bytes()), default_judge()
+    judge.judge(pairs[:1])
+    progress(f"ours: {len(pairs)} equal pairs")
+    started = time.perf_counter()
+    judge.judge(pairs)
+    return {"equal_pairs": len(pairs), "equal_pairs_per_second": len(pairs) / (time.perf_counter() - started)}
 
 
 def write_lines(path: Path, rows: list) -> None:

@@ -40,7 +40,7 @@ def main() -> NoReturn:
         error.show()
         status = 2
     except (KeyboardInterrupt, click.Abort):
-        status = _fail("interrupted before anything was verified", 130)
+        status = _fail("interrupted", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went away: nothing to say and nobody to say it to
         status = 0
@@ -199,9 +199,16 @@ def audit(
     try:
         with Progress("reading", "bytes") as loading, Progress("verifying", "triples") as verifying:
             summary = run_audit(options, retriever, load_default(), index=str(index_), stop=stop, loading=loading, verifying=verifying)
-    except Interrupted as error:
-        error.exit_status = 128 + (stop.signal or signal.SIGINT)
-        raise
+    except (Interrupted, KeyboardInterrupt) as error:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # the rest takes a moment, and a further signal must not change how it ends
+        ended = (
+            error
+            if isinstance(error, Interrupted)
+            else Interrupted("interrupted while the graph was read", where=str(run), todo="The same command begins again.")
+        )
+        ended.exit_status = 128 + (stop.signal or signal.SIGINT)
+        raise ended from None
     finally:
         retriever.close()
     _print_summary(run, summary)
@@ -217,6 +224,7 @@ def _stop_on_signals() -> Stop:
 
     def handle(number: int, frame: object) -> None:
         if not stop.running:
+            stop.signal = number
             raise KeyboardInterrupt
         stop.ask(number)
 

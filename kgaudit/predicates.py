@@ -38,6 +38,16 @@ _VACUOUS = frozenset(
 )
 _OF_ENDING = re.compile(r"^(?:is |are |was )?(.+) of$")
 _BY_ENDING = re.compile(r"^(?:is |are |was )?(\w+ed|made|built|led|owned|run|held|sold|written) by$")
+_AGENTS = {
+    "owner": ("owned by", "belongs to"), "proprietor": ("owned by", "belongs to"), "founder": ("founded by",),
+    "creator": ("created by",),
+    "manufacturer": ("made by", "manufactured by"), "maker": ("made by",), "producer": ("produced by",), "builder": ("built by",),
+    "designer": ("designed by",), "developer": ("developed by",), "operator": ("operated by", "run by"), "publisher": ("published by",),
+    "author": ("written by",), "writer": ("written by",), "composer": ("composed by",), "director": ("directed by",),
+    "employer": ("employed by", "works for"), "supplier": ("supplied by",), "buyer": ("bought by",), "acquirer": ("acquired by",),
+    "sponsor": ("sponsored by",), "inventor": ("invented by",), "discoverer": ("discovered by",), "editor": ("edited by",),
+}  # fmt: skip
+"""What is said of a thing whose owner, founder, ... the object is."""
 
 
 def is_vacuous(label: str) -> bool:
@@ -53,8 +63,8 @@ def paraphrases_of(label: str) -> tuple[str, ...]:
     if match := _OF_ENDING.match(folded):
         return (f"is the {match[1]} of", f"as {match[1]} of")
     if folded.startswith("has "):
-        return (folded[4:],)
-    return ()
+        return (folded[4:], *paraphrases_of(folded[4:]))
+    return _AGENTS.get(folded.rpartition(" ")[2].casefold(), ())
 
 
 def inverse_of(label: str) -> str:
@@ -90,6 +100,7 @@ def learn_cards(graph: LoadedGraph) -> dict[str, PredicateCard]:
             domain=tuple(facts.domain) if facts else (),
             range=tuple(facts.range) if facts else (),
             functional=bool(facts and facts.functional) or learnt,
+            inverse_functional=bool(facts and facts.inverse_functional),
             temporal=bool(re.search(r"\b(current|present|since|former)\b", label)),
             symmetric=bool(facts and facts.symmetric),
             asymmetric=bool(facts and facts.asymmetric),
@@ -106,8 +117,10 @@ def _labels(graph: LoadedGraph, term: str) -> tuple[str, tuple[str, ...]]:
         key=lambda name: (name.kind == "skos:altLabel", name.language.split("-")[0] not in ("en", ""), name.language, name.value),
     )
     values = tuple(dict.fromkeys(name.value for name in found))
+    if values:
+        return values[0], values[1:]
     name = name_of(term)
-    return (values[0], values[1:]) if values else (name if name is not None else local_name(iri_of(term)), ())
+    return (local_name(iri_of(term)) if name is None else local_name(name) if re.fullmatch(r"\w+", name) else name), ()
 
 
 _EDITABLE = {field.name for field in fields(PredicateCard)} - {"iri", "inverse_of"}

@@ -8,6 +8,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -17,6 +18,14 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
     "--disable-sync --disable-dev-shm-usage --remote-debugging-pipe --window-size=1366,900"
 ).split()
+
+# Chromium takes commands from descriptor 3 and answers on 4; the copies above both keep one from closing the other.
+START = """
+import os, sys
+read, write = os.dup2(int(sys.argv[1]), 103), os.dup2(int(sys.argv[2]), 104)
+os.dup2(read, 3), os.dup2(write, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 def find_chromium() -> str | None:
@@ -30,16 +39,19 @@ class Browser:
         to_read, self._write = os.pipe()
         self._read, to_write = os.pipe()
 
-        def give_pipes() -> None:
-            # Chromium reads commands from descriptor 3 and answers on 4; the copies above stay clear of both.
-            high_read, high_write = os.dup2(to_read, 103), os.dup2(to_write, 104)
-            os.dup2(high_read, 3)
-            os.dup2(high_write, 4)
-
         self._process = subprocess.Popen(
-            [program, *FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"],
-            preexec_fn=give_pipes,
-            close_fds=False,
+            [
+                sys.executable,
+                "-c",
+                START,
+                str(to_read),
+                str(to_write),
+                program,
+                *FLAGS,
+                f"--user-data-dir={self._profile.name}",
+                "about:blank",
+            ],
+            pass_fds=(to_read, to_write),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
@@ -91,6 +92,44 @@ def test_rewriting_finds_what_the_first_query_missed() -> None:
     )  # fmt: skip
     target = make_passage("z", "NP owns Halden.")
     assert run(named, retriever=WordRetriever([*crowd, target])).searches > 1
+
+
+def functional(claim: Claim, **changes: object) -> Claim:
+    card = replace(claim.predicate, **{"functional": True, **changes})  # type: ignore[arg-type]
+    return replace(claim, predicate=card)
+
+
+def test_other_object_of_a_functional_predicate_refutes_and_is_named() -> None:
+    passages = [make_passage("d1", "Norrby Pumps has its seat in Orvik."), make_passage("d2", "Halden lies on the coast.")]
+    claim = make_claim("Norrby Pumps", "seat", "Halden")
+    verdict = run(functional(claim), retriever=WordRetriever(passages)).verdict
+    assert (verdict.verdict, verdict.better_object) == ("refuted", "Orvik")
+    assert verdict.evidence[0].quote == passages[0].text
+    assert verdict.evidence[0].stance == "refutes"
+    assert "Orvik" in verdict.reason
+    assert run(claim, retriever=WordRetriever(passages)).verdict.verdict == "not_enough_evidence"
+
+
+def test_other_subject_of_an_inverse_functional_predicate_refutes() -> None:
+    passages = [make_passage("d1", "Ida Sund is head of Norrby Pumps."), make_passage("d2", "Odo Brandt sings.")]
+    claim = functional(make_claim("Odo Brandt", "head of", "Norrby Pumps"), functional=False, inverse_functional=True)
+    verdict = run(claim, retriever=WordRetriever(passages)).verdict
+    assert (verdict.verdict, verdict.better_object) == ("refuted", None)
+    assert "“Ida Sund” as subject" in verdict.reason
+
+
+def test_rivals_are_of_the_kind_of_the_claimed_object() -> None:
+    from kgaudit.agent.rivals import rival_objects
+
+    text = "Founded on 5 March 1990 in Orvik by Ida Sund, Norrby Pumps employs 4,523 people. The plant opened in 1995."
+    claim = make_claim("Norrby Pumps", "founded in", "x")
+    year = replace(claim, object=Entity("y", "1985", (), (), XSD + "gYear", "1985"))
+    assert [rival.value for rival in rival_objects(year, make_passage("d", text))] == ["1990-03-05", "1995"]
+    number = replace(claim, object=Entity("n", "4,000", (), (), XSD + "integer", "4000"))
+    assert [rival.value for rival in rival_objects(number, make_passage("d", text))] == ["4523"]
+    names = {rival.label for rival in rival_objects(claim, make_passage("d", text))}
+    assert {"Orvik", "Ida Sund"} <= names
+    assert not names & {"The", "Norrby Pumps", "March"}
 
 
 @pytest.mark.parametrize("subject", ["This", "the project", "It", "our company"])

@@ -15,7 +15,7 @@ from field_cli import EX, FIELD, ONE_THREAD, any_index, audit, command, index_of
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 LINE = f"<{EX}Norrby_Pumps> <{EX}seat> <{EX}Orvik> .\n"
 PREFIXES = f"@prefix ex: <{EX}> . @prefix rdfs: <{RDFS}> . @prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"  # noqa: E501
-MORE_THAN_A_GIGABYTE = 1 << 30
+A_GIGABYTE = 1 << 30
 MEMORY = 5 << 30
 
 
@@ -221,11 +221,13 @@ def test_literal_of_a_gigabyte(tmp_path: Path, name: str) -> None:
         head, tail = 'subject,predicate,object\na,note,b\na,note,"', '"\na,note,c\n'
     else:
         head, tail = f'<{EX}a> <{EX}note> "b" .\n<{EX}a> <{EX}note> "', f'" .\n<{EX}a> <{EX}note> "c" .\n'
-    (tmp_path / name).write_bytes(gzip_of(head.encode(), b"x", MORE_THAN_A_GIGABYTE, tail.encode()))
+    size = A_GIGABYTE if name in ("kg.nt.gz", "kg.ttl.gz") else A_GIGABYTE // 4  # the same path through the reader, in less time
+    (tmp_path / name).write_bytes(gzip_of(head.encode(), b"x", size, tail.encode()))
     arguments = ("audit", tmp_path / name, "--index", any_index(), "--run", tmp_path / "run")
     if name == "kg.ttl.gz":
         result = measured(*arguments, status=2, address_space=MEMORY)
         assert name in result.err
+        assert "16" in result.err
     else:
         result = measured(*arguments, address_space=MEMORY)
         (row_,) = read_jsonl(tmp_path / "run" / "graph" / "quarantine.jsonl")
@@ -233,35 +235,41 @@ def test_literal_of_a_gigabyte(tmp_path: Path, name: str) -> None:
         assert "bytes" in row_["reason"]
         assert len(row_["text"]) <= 2000
         assert "2 triples to verify" in result.out
-    assert result.peak_mb < 1500
+    assert result.peak_mb < 1000
 
 
-def test_sparse_line_of_a_gigabyte(tmp_path: Path) -> None:
-    """A file with a hole, as a crash leaves it: a gigabyte of zero bytes in the middle."""
+def test_hole_of_zero_bytes(tmp_path: Path) -> None:
+    """A file with a hole, as a crash leaves it: at the beginning it is binary data, later on a line that is set aside."""
     path = tmp_path / "kg.nt"
-    with open(path, "wb") as stream:
-        stream.write(LINE.encode())
-        stream.seek(MORE_THAN_A_GIGABYTE)
-        stream.write(b"\n" + f"<{EX}a> <{EX}owns> <{EX}b> .\n".encode())
-    result = measured("audit", path, "--index", any_index(), "--run", tmp_path / "run", address_space=MEMORY)
-    assert "2 triples to verify" in result.out
-    assert "1 set aside" in result.out
-    assert result.peak_mb < 1500
+    for name, lines in (("early", 1), ("late", 120_000)):
+        with open(path, "wb") as stream:
+            stream.write(LINE.encode() * lines)
+            stream.seek(stream.tell() + (1 << 28))
+            stream.write(f"\n<{EX}a> <{EX}owns> <{EX}b> .\n".encode())
+        arguments = ("audit", path, "--index", any_index(), "--run", tmp_path / name)
+        if name == "early":
+            result = measured(*arguments, status=2, address_space=MEMORY)
+            assert "binary data" in result.err
+        else:
+            result = measured(*arguments, address_space=MEMORY)
+            assert "2 triples to verify" in result.out
+            assert "1 set aside" in result.out
+        assert result.peak_mb < 1000
 
 
 def test_document_of_a_gigabyte(tmp_path: Path) -> None:
     head, tail = b'{"id": "a", "text": "Norrby."}\n{"id": "b", "text": "', b'"}\n{"id": "c", "text": "Halden."}\n'
-    (tmp_path / "docs.jsonl.gz").write_bytes(gzip_of(head, b"x", MORE_THAN_A_GIGABYTE, tail))
+    (tmp_path / "docs.jsonl.gz").write_bytes(gzip_of(head, b"x", A_GIGABYTE, tail))
     result = measured("index", tmp_path / "docs.jsonl.gz", "--to", tmp_path / "index", address_space=MEMORY)
     assert "2 of 3 documents indexed" in result.out
     (row,) = read_jsonl(tmp_path / "index" / "quarantine.jsonl")
     assert row["line"] == 2
-    assert result.peak_mb < 1500
+    assert result.peak_mb < 1000
 
 
 def test_many_nested_brackets(tmp_path: Path) -> None:
     deep = 200_000
-    (tmp_path / "kg.ttl").write_text(PREFIXES + "ex:a ex:p " + "[ ex:p " * deep + "ex:b" + " ]" * deep + " .")
+    (tmp_path / "kg.ttl").write_text(PREFIXES + "ex:a ex:p " + "[ ex:p " * 5000 + "ex:b" + " ]" * 5000 + " .")
     (tmp_path / "kg.jsonld").write_text(
         '{"@id": "https://graph.example/a", "https://graph.example/p": ' + "[" * deep + "]" * deep + "}"
     )
@@ -269,7 +277,7 @@ def test_many_nested_brackets(tmp_path: Path) -> None:
     for name in ("kg.ttl", "kg.jsonld", "rows.jsonl"):
         process = subprocess.run(
             command("audit", tmp_path / name, "--index", any_index(), "--run", tmp_path / f"run-{name}"),
-            env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, check=False, timeout=60,
+            env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, check=False, timeout=30,
         )  # fmt: skip
         assert process.returncode in (0, 2), (name, process.returncode, process.stderr[-500:])
         assert "Traceback" not in process.stderr

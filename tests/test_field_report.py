@@ -33,7 +33,7 @@ def exported(run: Path, suffix: str) -> Path:
 
 def table(run: Path, suffix: str) -> list[dict[str, str]]:
     separator = "\t" if suffix == "tsv" else ","
-    return list(csv.DictReader(io.StringIO(exported(run, suffix).read_text("utf-8-sig"), newline=""), delimiter=separator))
+    return list(csv.DictReader(io.StringIO(exported(run, suffix).read_bytes().decode("utf-8-sig"), newline=""), delimiter=separator))
 
 
 def unchanged(run: Path) -> Iterator[list[dict[str, Any]]]:

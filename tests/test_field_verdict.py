@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from field_cli import EX, Run, assert_verbatim, audit, copy_case, index_of, report_text
+from field_cli import EX, Run, assert_verbatim, audit, copy_case, index_of, report_text, short
 
 SUPPORTED = ("supported",)
 NOT_SUPPORTED = ("refuted", "not_enough_evidence")
@@ -50,7 +50,13 @@ CLAIMS = [
     ("22-two-banks-one-name", ("fhb-o", "founded", "1911"), NOT_SUPPORTED),
 ]
 
-NOT_YET: dict[tuple[str, str, str], str] = {}
+NOT_YET: dict[tuple[str, str, str], str] = {
+    (
+        "Norrby_Pumps",
+        "includes",
+        "Halden_works",
+    ): "the text says “three works, at Orvik, Halden and Tarn”: a name put together from a list",
+}
 
 
 def _claims() -> Iterator[object]:
@@ -59,7 +65,7 @@ def _claims() -> Iterator[object]:
         yield pytest.param(name, triple, wanted, marks=marks, id=f"{name[:2]}-{'-'.join(triple)}")
 
 
-@pytest.mark.parametrize(("name", "triple", "wanted"), _claims())
+@pytest.mark.parametrize(("name", "triple", "wanted"), list(_claims()))
 def test_verdict(runs: dict[str, Run], name: str, triple: tuple[str, str, str], wanted: tuple[str, ...]) -> None:
     row = runs[name].one(*triple)
     assert row["verdict"] in wanted, (row["reason"], row["p_supported"], row["evidence"])
@@ -105,7 +111,7 @@ def test_19_reasons_and_keys(runs: dict[str, Run], tmp_path: Path) -> None:
         row = run.one(subject, "DIRECTED", "Norrby Pumps")
         assert row["route"] == "statement"
         assert row["statement"] == row["places"][0]["statement"]
-    bare = [{"subject": row["s_label"], "predicate": row["p_label"], "object": row["o_label"]} for row in run.rows]
+    bare = [dict(zip(("subject", "predicate", "object"), map(short, (row["s"], row["p"], row["o"])), strict=True)) for row in run.rows]
     (tmp_path / "bare.jsonl").write_text("".join(json.dumps(row) + "\n" for row in bare))
     assert audit(tmp_path / "bare.jsonl", run=tmp_path / "run").keys == run.keys
 

@@ -15,7 +15,7 @@ from kgaudit.reports.html import write_report
 from kgaudit.runs.ledger import Entry
 from kgaudit.triples import Place, iri_term, literal_term
 
-READY = "!document.querySelector('.controls').hidden && /[0-9] triples? /.test(document.getElementById('status').textContent)"
+READY = "!document.querySelector('.controls').hidden && /: [0-9,]+ triples?\\./.test(document.getElementById('status').textContent)"
 LABELS = {
     "a": "<script>document.title=1</script>",
     "b": '"><img src=x onerror=document.title=2>',
@@ -165,7 +165,7 @@ def said(browser: Browser, words: str) -> None:
 def test_2000_flagged_triples_are_paged(browser: Browser, large: Path) -> None:
     browser.open(large)
     browser.wait(READY)
-    said(browser, "2,000 triples refuted.")
+    said(browser, "Refuted: 2,000 triples.")
     assert browser.run("document.querySelectorAll('#list > li').length") == 50
     seen: list[str] = []
     for page in range(40):
@@ -186,30 +186,30 @@ def test_filters_search_tabs_and_order_work_together(browser: Browser, large: Pa
     browser.open(large)
     browser.wait(READY)
     choose(browser, "find", "SITE 1999", "input")
-    said(browser, "1 triple refuted.")
+    said(browser, "Refuted: 1 triple.")
     browser.wait("document.querySelector('#list .label').textContent === 'Site 1999'")
     choose(browser, "find", "OWNS orvik_3", "input")
     wanted = sum(i % 7 == 3 and i % 4 == 1 for i in range(2000))
-    said(browser, f"{wanted} triples refuted.")
+    said(browser, f"Refuted: {wanted} triples.")
     choose(browser, "find", "", "input")
-    said(browser, "2,000 triples refuted.")
+    said(browser, "Refuted: 2,000 triples.")
     value = browser.run("[...document.querySelectorAll('#by-predicate option')].find((each) => each.textContent === 'audits').value")
     choose(browser, "by-predicate", value)
-    said(browser, "500 triples refuted.")
+    said(browser, "Refuted: 500 triples.")
     value = browser.run("[...document.querySelectorAll('#by-source option')].find((each) => each.textContent === 'part-2.nt').value")
     choose(browser, "by-source", value)
-    said(browser, f"{sum(i % 4 == 3 and i % 3 == 2 for i in range(2000))} triples refuted.")
+    said(browser, f"Refuted: {sum(i % 4 == 3 and i % 3 == 2 for i in range(2000))} triples.")
     choose(browser, "by-source", "")
     choose(browser, "by-predicate", "")
-    said(browser, "2,000 triples refuted.")
+    said(browser, "Refuted: 2,000 triples.")
     choose(browser, "order", "last")
     browser.wait("document.querySelector('#list .label').textContent === 'Site 1999'")
     browser.run("document.querySelector('.tab.not_judged').click()")
-    said(browser, "10 triples not judged.")
+    said(browser, "Not judged: 10 triples.")
     browser.run("document.querySelector('.tab.not_enough_evidence').click()")
-    said(browser, "10 triples not enough evidence.")
+    said(browser, "Not enough evidence: 10 triples.")
     choose(browser, "find", "nothing is called so", "input")
-    said(browser, "0 triples not enough evidence.")
+    said(browser, "Not enough evidence: 0 triples.")
     assert browser.run("document.querySelectorAll('#list > li').length") == 0
 
 

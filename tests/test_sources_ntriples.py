@@ -198,7 +198,7 @@ def test_missing_files_and_unknown_formats(tmp_path: Path) -> None:
         sources_tools.read(tmp_path / "kg.txt")
     assert len(sources_tools.read(tmp_path / "kg.txt", format="ntriples")[0]) == 1
     with pytest.raises(UsageError, match="unknown format"):
-        sources_tools.read(tmp_path / "kg.txt", format="rdf")
+        sources_tools.read(tmp_path / "kg.txt", format="n3")
 
 
 PIECES = st.sampled_from(

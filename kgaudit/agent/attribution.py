@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from kgaudit.claims import Claim
 from kgaudit.documents import Passage
 from kgaudit.text import find_names, fold
 from kgaudit.verdicts import Stance
+
+_REFLEXIVE = re.compile(
+    r"\b(?:itself|himself|herself|oneself|themselves|(?:its|his|her|their) own|self|selbst|sich|(?:sein|ihr)e?[nrms]? eigene[nrms]?|"
+    r"lui-même|elle-même|eux-mêmes|sí mism[oa]|se stess[oa]|zichzelf|sig själv)\b|自身|自己|自分|자신|자기|스스로",
+    re.IGNORECASE,
+)
+
+
+def said_of_itself(claim: Claim, passage: Passage, stance: Stance) -> Stance:
+    """The stance on a triple whose subject is its object, taken back where the sentence does not say it of the thing itself.
+
+    That a sentence names the thing, even twice, says nothing of it and itself.
+    """
+    if claim.triple.s != claim.triple.o or _REFLEXIVE.search(passage.text[stance.start : stance.end]):
+        return stance
+    return replace(stance, supports=0.0, neither=1.0 - stance.refutes, note="does not say it of itself")
 
 
 def attributed(claim: Claim, passage: Passage, stance: Stance) -> Stance:

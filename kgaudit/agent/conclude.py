@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kgaudit.agent.rivals import Rival
 from kgaudit.documents import Passage
 from kgaudit.models.judge import Weighing
 from kgaudit.verdicts import EvidenceSpan, Stance, StanceName, Verdict, VerdictName
@@ -71,6 +72,22 @@ def verdict_from(
         confidence=confidence(name, weighing),
         evidence=spans,
         statement=statement,
+    )
+
+
+def refuted_by_rival(rival: Rival, weighing: Weighing) -> Verdict:
+    """The verdict where the documents state something else in the place of the claim's object or subject."""
+    stance = Stance(weighing.p_supported, rival.stance.supports, 0.0, rival.stance.start, rival.stance.end, rival.stance.note)
+    spans = evidence([rival.passage], [stance], [0], "refutes")
+    place = f" as {rival.role}" if rival.role == "subject" else ""
+    return Verdict(
+        verdict="refuted",
+        reason=f"document {rival.passage.document_id} states “{rival.label}”{place} instead, and there is only one",
+        route="retrieval",
+        p_supported=weighing.p_supported,
+        confidence=rival.stance.supports * (1.0 - weighing.p_supported),
+        evidence=spans,
+        better_object=rival.label if rival.role == "object" else None,
     )
 
 

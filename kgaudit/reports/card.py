@@ -169,6 +169,7 @@ def _trajectory(row: Mapping[str, Any], passages: Mapping[str, Passage]) -> Node
     costs = [
         f"route {row['route'].replace('_', ' ')}",
         f"policy {row['policy']}",
+        f"supported with probability {row['p_supported']:.2f}" if row["p_supported"] is not None else "",
         many(row["judged_pairs"], "passage judged", "passages judged"),
         many(row["model_calls"], "model call", "model calls") if row["model_calls"] else "",
         many(row["tokens"], "token", "tokens") if row["tokens"] else "",

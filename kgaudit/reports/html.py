@@ -86,7 +86,7 @@ def _page(
         "controls": _html(controls(found, ranking)),
         "static_note": _html(static_note(opened, len(first))),
         "first_page": _html([card(row, passages) for row in first]),
-        "foot": _html(foot(reader)),
+        "foot": _html(foot()),
         "meta": [_script_json(_meta(ranking))],
         "blocks": _blocks(found, ranking, spill, progress),
         "script": [script],

@@ -138,7 +138,8 @@
     const { verdict, listed, total } = sections[section];
     const name = verdict.replaceAll("_", " ");
     const cut = listed < total ? ` Of ${number(total)} only the ${number(listed)} most suspicious are in this page; kgaudit export has them all.` : "";
-    status.textContent = (matches.length === 1 ? `1 triple ${name}.` : `${number(matches.length)} triples ${name}.`) + cut;
+    const count = matches.length === 1 ? "1 triple" : `${number(matches.length)} triples`;
+    status.textContent = `${name[0].toUpperCase()}${name.slice(1)}: ${count}.${cut}`;
     page = 0;
     await showPage(false);
   };

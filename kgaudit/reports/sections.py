@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from typing import Any
 
 from kgaudit.reports.card import VERDICT_WORDS, address, many, shorten
@@ -13,6 +14,7 @@ from kgaudit.reports.rows import Ranking, Section
 from kgaudit.reports.summary import Figures, Group, SourceKind, interval
 from kgaudit.runs.counts import Counts
 from kgaudit.runs.reader import RunReader
+from kgaudit.triples import name_of
 from kgaudit.verdicts import VERDICTS
 
 _SHOWN_GROUPS, _TABLE_LIMIT, _FILTER_SOURCES = 10, 1000, 50
@@ -226,9 +228,8 @@ def _table(title: str, groups: tuple[Group, ...], *, by_predicate: bool) -> Node
 
 def _row(group: Group, plotted: bool, by_predicate: bool) -> Node:
     counts = group.counts
-    note = element("span", address(group.name), cls="note") if by_predicate else None
-    if by_predicate and group.name.startswith("<"):
-        note = element("span", address(group.name[1:-1]), cls="note")
+    iri = group.name[1:-1] if by_predicate and name_of(group.name) is None else ""
+    note = element("span", address(iri), cls="note") if iri else None
     return element(
         "tr",
         element("th", isolated(shorten(group.label, _LABEL_LIMIT)), note, scope="row"),
@@ -300,13 +301,13 @@ def static_note(opened: Section, shown: int) -> list[Node]:
     return [words, "The others are shown where scripts may run, and by kgaudit export."]
 
 
-def foot(reader: RunReader) -> list[Node]:
+def foot() -> list[Node]:
     """What made the page, and where the whole table is to be had."""
     return [
         element(
             "p",
             "Written by kgaudit ",
-            isolated(str(reader.spec.get("kgaudit", ""))),
+            version("kgaudit"),
             ". This page asks the network for nothing; links lead outside only when they are followed. The whole verdict table: ",
             element("code", "kgaudit export"),
             ".",

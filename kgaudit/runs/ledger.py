@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -52,8 +53,9 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
-        with open(path, "rb") as stream:  # given a path, Arrow would take a name like ~ or s3: for something else
-            return pq.read_table(stream, columns=list(columns) if columns is not None else None)
+        # Given a path, Arrow would take a name like ~ or s3: for something else; given a Python file, its threads may outlive Python.
+        with pa.OSFile(os.fsencode(path)) as file:
+            return pq.read_table(file, columns=list(columns) if columns is not None else None)
     except (OSError, pa.ArrowException) as error:
         raise RunError(
             f"this part of the ledger cannot be read ({error})",

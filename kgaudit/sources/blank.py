@@ -32,6 +32,8 @@ from kgaudit.triples import canonical_term
 
 WORK_LIMIT = 1_000_000
 """Looks at a statement from one of its nodes, in one component; about two seconds."""
+ROUNDS = 20
+"""Rounds of colouring that are made even where they need more than `WORK_LIMIT` (only long chains of like nodes need as many)."""
 COMPONENT_LIMIT = 100_000
 """Statements of one component; in larger ones nodes are named by their order in the file."""
 
@@ -236,9 +238,9 @@ class _Component:
         self.work = 0
 
     def refined(self, colours: list[bytes]) -> list[bytes]:
-        """Colours by the colours of neighbours, until the number of different ones grows no more."""
+        """Colours by the colours of neighbours, until the number of different ones grows no more, or `ROUNDS` is not enough."""
         count = len(set(colours))
-        while True:
+        for _ in range(max(ROUNDS, WORK_LIMIT // max(1, sum(map(len, self.at))))):
             self.work += sum(map(len, self.at))
             colours = [
                 _digest(colour, *sorted(self._seen_from(number, statement, colours) for statement in self.at[number]))
@@ -248,6 +250,7 @@ class _Component:
             if grown in (count, len(colours)):
                 return colours
             count = grown
+        return colours
 
     @staticmethod
     def _seen_from(number: int, statement: tuple[bytes, tuple[int, ...]], colours: list[bytes]) -> bytes:
@@ -281,16 +284,17 @@ def name_component(rows: Sequence[Statement]) -> tuple[dict[str, str], bool]:
     tied = False
     if component.classes(colours):
         colours = component.refined(component.apart(colours))
-    while classes := component.classes(colours):
-        if component.work > WORK_LIMIT:
-            colours = [_digest(colour, b"%d" % number) for number, colour in enumerate(colours)]
-            tied = True
-            break
-        outcomes = []
+    while (classes := component.classes(colours)) and not tied:
+        least: list[bytes] = []
         for number in classes[0]:
+            if component.work > WORK_LIMIT:
+                tied = True
+                break
             chosen = list(colours)
             chosen[number] = _digest(colours[number], b"chosen")
-            outcomes.append(component.refined(chosen))
-        colours = min(outcomes, key=sorted)
+            outcome = component.refined(chosen)
+            if not least or sorted(outcome) < sorted(least):
+                least = outcome
+        colours = [_digest(colour, b"%d" % number) for number, colour in enumerate(colours)] if tied else least
     whole = _digest(*sorted(template + b"".join(colours[number] for number in numbers) for template, numbers in component.statements))
     return {label: "_:c" + _digest(whole, colours[number]).hex()[:32] for label, number in component.labels.items()}, tied

@@ -123,16 +123,13 @@ def load(
     try:
         work.mkdir(parents=True, exist_ok=True)
         (work / "load.json").unlink(missing_ok=True)
-    except OSError as error:
-        raise storage_error(error, str(work)) from error
-    with Quarantine(work, strict=options.strict) as quarantine:
-        loader = _Loader(work, options, quarantine)
-        try:
-            loader.read(sources, progress)
-            record = loader.finish()
-        finally:
-            loader.discard()
-    try:
+        with Quarantine(work, strict=options.strict) as quarantine:
+            loader = _Loader(work, options, quarantine)
+            try:
+                loader.read(sources, progress)
+                record = loader.finish()
+            finally:
+                loader.discard()
         temporary = work / "load.json.tmp"
         temporary.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
         os.replace(temporary, work / "load.json")

@@ -86,7 +86,7 @@ class NamesWriter:
                 literal = parse_literal(value)
                 if literal.value.strip():
                     language = (literal.language or "").lower()
-                    rows.append((term, literal.value.strip(), language, kind, fold_name(literal.value)))
+                    rows.append((term, literal.value, language, kind, fold_name(literal.value)))
         self._insert("label", 5, rows)
 
     def given(self, rows: Iterable[tuple[str, str, str]]) -> None:

@@ -129,7 +129,7 @@ class LineReader:
             if rows:
                 parts.append(tuple(pa.array(column, pa.string()) for column in zip(*rows, strict=True)))
                 line.append(np.array(row_lines, np.int64))
-        parts[0] = (*parts[0][:2], _plain_escapes(block, parts[0][2]), parts[0][3])
+        parts[0] = (*parts[0][:2], _plain_escapes(data, len(ends), parts[0][2]), parts[0][3])
         columns = [pa.concat_arrays(pieces) if len(parts) > 1 else pieces[0] for pieces in zip(*parts, strict=True)]
         s, p, o, graph = columns
         at = np.concatenate(line)
@@ -203,9 +203,11 @@ class LineReader:
 _UNUSUAL = r"""\\[uU']|[\x00-\x1F\x7F]"""
 
 
-def _plain_escapes(block: bytes, o: pa.Array) -> pa.Array:
+def _plain_escapes(data: np.ndarray, lines: int, o: pa.Array) -> pa.Array:
     """Literals with characters in place of numeric escapes, and with escapes in place of control characters: one text for one value."""
-    if not re.search(rb"\\[uU']|[\x00-\x09\x0b-\x1f\x7f]", block):
+    backslashes = np.flatnonzero(data == 92)
+    escaped = data[backslashes + 1]  # a block ends in LF, so that there is one
+    if not np.isin(escaped, (ord("u"), ord("U"), ord("'"))).any() and np.count_nonzero(data < 32) == lines and not (data == 127).any():
         return o
     found = pc.match_substring_regex(o, _UNUSUAL)
     if not found.true_count:

@@ -69,6 +69,7 @@ def source_files(paths: Sequence[Path], format_name: str | None) -> list[SourceF
     Raises `StorageError` where one is missing or may not be read, `UsageError` where a format is unknown,
     `EmptyInputError` where a folder holds nothing that can be read.
     """
+    format_name = FORMATS.get(f".{format_name}", format_name)  # nt is as good a name as ntriples
     if format_name is not None and format_name not in NAMES:
         raise UsageError(f"unknown format {format_name!r}", todo=f"Formats are {', '.join(NAMES)}.")
     found: list[tuple[Path, str, Path, bool]] = []  # path, name, argument, named itself

@@ -100,6 +100,13 @@ class GraphReader:
                     yield self._batch(rows, window)
                     rows = []
                 self._fault(error, window, read)
+            except MemoryError as error:  # what the parser raises where one term is longer than it takes
+                read += len(rows)
+                raise InputError(
+                    f"one term or comment is longer than 16 MB, more than the parser takes ({read:,} statements were read before)",
+                    where=str(self._stream.source.path),
+                    todo="Shorten it, or convert the file to N-Triples, where such a line is set aside.",
+                ) from error
         read += len(rows)
         if rows:
             yield self._batch(rows, window)

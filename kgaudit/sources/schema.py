@@ -20,6 +20,7 @@ class PredicateFacts:
     domain: tuple[str, ...] = ()
     range: tuple[str, ...] = ()
     functional: bool = False
+    inverse_functional: bool = False
     symmetric: bool = False
     asymmetric: bool = False
     irreflexive: bool = False
@@ -74,6 +75,7 @@ class Schema:
 _SETS = {f"{_RDFS}domain>": "domain", f"{_RDFS}range>": "range", f"{_RDFS}subPropertyOf>": "sub_property_of"}
 _FLAGS = {
     f"{_OWL}FunctionalProperty>": "functional",
+    f"{_OWL}InverseFunctionalProperty>": "inverse_functional",
     f"{_OWL}SymmetricProperty>": "symmetric",
     f"{_OWL}AsymmetricProperty>": "asymmetric",
     f"{_OWL}IrreflexiveProperty>": "irreflexive",

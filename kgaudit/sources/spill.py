@@ -51,7 +51,7 @@ class Spill:
     def _writer(self, part: int) -> pa.RecordBatchStreamWriter:
         if part not in self._files:
             file = pa.OSFile(str(self._folder / f"{part:03d}.arrow"), "wb")
-            self._files[part] = file, pa.ipc.new_stream(file, self._schema)
+            self._files[part] = file, pa.ipc.new_stream(file, self._schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
         return self._files[part][1]
 
     def tables(self) -> Iterator[pa.Table]:

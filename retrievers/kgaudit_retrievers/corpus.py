@@ -30,6 +30,8 @@ _LANGUAGES = ("language", "lang")
 _COLUMNS = (*_IDS, *_TEXTS, *_LANGUAGES, "title", "date", "url")
 _KINDS = (".jsonl", ".ndjson", ".parquet", ".txt", ".md", ".markdown", ".html", ".htm", ".xhtml")
 _COMPRESSED = (".gz", ".zst")
+LINE_LIMIT = 1 << 26
+"""Bytes of a line of JSON; longer ones are no document but an accident, and are quarantined."""
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 _KNOWN = "Documents are read from .jsonl, .parquet, .txt, .md and .html files (also .gz and .zst) and folders of them."
 
@@ -133,7 +135,11 @@ def _open(path: Path) -> IO[bytes]:
 
 def _read_jsonl(path: Path, quarantine: Quarantine) -> Iterator[Found]:
     with _open(path) as stream:
-        for number, raw in enumerate(_lines(stream), 1):
+        for number, (raw, length) in enumerate(_lines(stream), 1):
+            if length > LINE_LIMIT:
+                reason = f"a line of {length:,} bytes; the limit is {LINE_LIMIT:,}"
+                quarantine(str(path), number, raw[:10_000].decode("utf-8", "replace"), reason)
+                continue
             if number == 1:
                 raw = raw.removeprefix(b"\xef\xbb\xbf")
             if not raw.strip():
@@ -158,16 +164,24 @@ def _read_jsonl(path: Path, quarantine: Quarantine) -> Iterator[Found]:
                 yield Found(document, str(path), number)
 
 
-def _lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Lines ended by LF. Not every stream (zstd) can be iterated."""
+def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Lines ended by LF, and the length of each; of longer ones than `LINE_LIMIT` only the beginning. Not every stream (zstd) can be
+    iterated."""
     rest: list[bytes] = []
+    length = 0
+
+    def line() -> tuple[bytes, int]:
+        return b"".join(rest)[: LINE_LIMIT + 1], length
+
     while block := stream.read(1 << 20):
         first, *others = block.split(b"\n")
-        rest.append(first)
+        length += len(first)
+        if length - len(first) <= LINE_LIMIT:
+            rest.append(first)
         for other in others:
-            yield b"".join(rest)
-            rest = [other]
-    yield b"".join(rest)
+            yield line()
+            rest, length = [other], len(other)
+    yield line()
 
 
 def _read_parquet(path: Path, quarantine: Quarantine) -> Iterator[Found]:

@@ -51,6 +51,14 @@ class EmbeddedRetriever:
         """How many documents the index holds."""
         return self._count
 
+    def passages(self) -> int:
+        """How many passages the index holds."""
+        return self._files().count
+
+    def passage(self, number: int, score: float = 0.0) -> Passage:
+        """The passage of this number, from 0, in the order of document ids and places."""
+        return self._files().passage(number, score)
+
     def search(self, queries: Sequence[Query], k: int) -> list[list[Passage]]:
         """The best `k` passages for each query, best first, ties by document id and place. Their score is that of BM25."""
         files = self._files()
@@ -85,7 +93,8 @@ class _Files:
             self._records = _mapped(path / RECORDS)
             self._documents: NDArray[np.int64] = np.fromfile(path / DOCUMENTS, np.int64).reshape(-1, 4)
             self._passages: NDArray[np.int64] = np.asarray(np.memmap(path / PASSAGES, np.int64, "r")).reshape(-1, 5)
-            self.postings = Postings.open(path, len(self._passages))
+            self.count = len(self._passages)
+            self.postings = Postings.open(path, self.count)
         except (OSError, ValueError) as error:
             raise SearchIndexError(f"the index is damaged ({error})", where=str(path), todo=_REBUILD) from error
         self._path = path

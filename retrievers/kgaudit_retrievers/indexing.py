@@ -302,7 +302,7 @@ class _Builder:
         passages = [(spans[first][0], spans[last - 1][1]) for first, last in runs]
         title_ids = ids(title)
         heading_ids = [ids(heading.text) for heading in headings]
-        for (first, last), above in zip(runs, _headings_above(headings, [start for start, _ in passages]), strict=True):
+        for (first, last), above in zip(runs, headings_above(headings, [start for start, _ in passages]), strict=True):
             writer.add(chain(title_ids, *(heading_ids[i] for i in above), *map(piece_ids, range(first, last))))
         return passages
 
@@ -329,7 +329,7 @@ def _passage_rows(number: int, begin: int, text: str, passages: list[tuple[int, 
     return rows.tobytes()
 
 
-def _headings_above(headings: list[Heading], starts: list[int]) -> Iterator[list[int]]:
+def headings_above(headings: list[Heading], starts: list[int]) -> Iterator[list[int]]:
     """For each passage the headings under which it stands and that it does not hold itself."""
     above: list[int] = []
     following = 0

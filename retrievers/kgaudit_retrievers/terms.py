@@ -82,8 +82,13 @@ def terms(text: str, languages: Iterable[str] = ()) -> list[str]:
             found.append(glued)
         else:
             found += [glued[i : i + 2] for i in range(len(glued) - 1)]
-    found += [_NOT_A_DIGIT.sub("", match[0]) for match in _GROUPED.finditer(folded)]
+    found += ungrouped(folded)
     return found
+
+
+def ungrouped(folded: str) -> list[str]:
+    """The grouped numbers of a folded text without their groups: 4523000 for 4,523,000."""
+    return [_NOT_A_DIGIT.sub("", match[0]) for match in _GROUPED.finditer(folded)]
 
 
 def count_long_words(text: str) -> int:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kgaudit.agent import queries
 from kgaudit.agent.actions import Action, Answer, Conclude, ReadDocument, SearchDocuments
-from kgaudit.agent.attribution import attributed
-from kgaudit.agent.conclude import verdict_from
+from kgaudit.agent.attribution import attributed, said_of_itself
+from kgaudit.agent.conclude import refuted_by_rival, verdict_from
 from kgaudit.agent.loop import MAX_SEARCHES, TOP_K, Environment, State
 from kgaudit.agent.mentions import any_names, names_both, names_entity
+from kgaudit.agent.rivals import strongest_rival
 from kgaudit.agent.statements import statement_claim, tempered
 from kgaudit.claims import Claim, Entity
 from kgaudit.documents import Passage
@@ -26,6 +27,10 @@ ENOUGH = 0.75
 """Evidence suffices from this probability of support or contradiction on."""
 
 MAX_STATEMENTS = 5
+UNSTATED, RIVAL_STATED = 0.3, 0.8
+"""A claim below the first is refuted where the documents state another object from the second on. Chosen on the dev split of
+wiki-triples: of the claims so refuted 9 in 10 are false."""
+
 MAX_READ = 2
 """Documents read whole after a search that brought no passage with both names."""
 
@@ -37,7 +42,14 @@ class AgentKGV:
 
     def __init__(self, routes: Sequence[Callable[[Claim], Verdict | None]] = ()) -> None:
         self._routes = tuple(routes)
-        self.settings: dict[str, object] = {"top_k": TOP_K, "max_searches": MAX_SEARCHES, "max_read": MAX_READ, "enough": ENOUGH}
+        self.settings: dict[str, object] = {
+            "top_k": TOP_K,
+            "max_searches": MAX_SEARCHES,
+            "max_read": MAX_READ,
+            "enough": ENOUGH,
+            "unstated": UNSTATED,
+            "rival_stated": RIVAL_STATED,
+        }
 
     async def act(self, state: State, environment: Environment) -> Action:
         """Routes first; then searches until the evidence suffices or no query is left that could bring more."""
@@ -50,7 +62,7 @@ class AgentKGV:
             action = _next_document(state) or _next_query(state)
             if action is not None:
                 return action
-        return Conclude(self._conclude(state, environment))
+        return Conclude(await self._conclude(state, environment))
 
     def _route(self, claim: Claim) -> Verdict | None:
         for route in self._routes:
@@ -64,7 +76,8 @@ class AgentKGV:
         claim = state.claim
         if not claim.statement:
             stances = await environment.judge([(claim, passage) for passage in found])
-            return [attributed(claim, passage, stance) for passage, stance in zip(found, stances, strict=True)]
+            pairs = zip(found, stances, strict=True)
+            return [attributed(claim, passage, said_of_itself(claim, passage, stance)) for passage, stance in pairs]
         best = [Stance(0.0, 0.0, 1.0)] * len(found)
         for statement in claim.statements[:MAX_STATEMENTS]:
             stated = statement_claim(claim, statement)
@@ -78,10 +91,14 @@ class AgentKGV:
                     state.memo[passage.id] = statement
         return best
 
-    def _conclude(self, state: State, environment: Environment) -> Verdict:
+    async def _conclude(self, state: State, environment: Environment) -> Verdict:
         claim = state.claim
         passages, stances = state.judged()
         weighing = environment.weigh(claim, passages, stances)
+        if weighing.p_supported < UNSTATED and not claim.statement and claim.triple.s != claim.triple.o:
+            rival = await strongest_rival(claim, passages, environment)
+            if rival is not None and rival.stance.supports >= RIVAL_STATED and rival.stance.supports > weighing.p_refuted:
+                return refuted_by_rival(rival, weighing)
         reasons: dict[VerdictName, str] = {}
         reason = _why_not_enough(state)
         if reason:
