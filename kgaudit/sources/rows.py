@@ -135,6 +135,7 @@ class _Records:
         self._lines = lines
         self._delimiter = delimiter or ","
         self._guess = delimiter is None
+        self._horizon = QUOTED_LINES
         csv.field_size_limit(max(csv.field_size_limit(), RECORD_LIMIT))
 
     def header(self, where: str) -> list[str]:
@@ -168,11 +169,12 @@ class _Records:
         lines = [line]
         size = len(line)
         mark = self._delimiter.encode()
-        inside = _still_open(line, mark, False)
-        while inside:
+        inside = size <= RECORD_LIMIT and _still_open(line, mark, False)
+        while inside and size <= RECORD_LIMIT:
             more = self._lines.next()
-            if more is None or len(lines) >= QUOTED_LINES or size > RECORD_LIMIT:
+            if more is None or len(lines) >= self._horizon:
                 self._lines.put_back([*lines[1:], *([more] if more is not None else [])])
+                self._horizon = max(100, self._horizon // 2)  # a table with many slips must not be read many times over
                 text = line.decode("utf-8", "backslashreplace")
                 return [], Row(number, number, text, {}, "a quotation mark opens a cell and none closes it")
             lines.append(more)
@@ -181,9 +183,8 @@ class _Records:
         last = self._lines.number
         whole = b"".join(lines)
         if size > RECORD_LIMIT:
-            return [], Row(
-                number, last, whole[:10_000].decode("utf-8", "backslashreplace"), {}, f"a row of more than {RECORD_LIMIT:,} bytes"
-            )
+            text = whole[:10_000].decode("utf-8", "backslashreplace")
+            return [], Row(number, last, text, {}, f"a row of more than {RECORD_LIMIT:,} bytes")
         try:
             text = whole.decode("utf-8")
         except UnicodeDecodeError as error:
