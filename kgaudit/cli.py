@@ -66,27 +66,70 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("documents", nargs=-1, required=True, type=_PATH)
-@click.option(
-    "--to", required=True, type=_PATH, help="Folder of the index; an index that is there is replaced when the new one is whole."
-)
+@click.option("--to", required=True, metavar="FOLDER|URL", help="Folder of the index, or an index on an Elasticsearch cluster "
+              "(https://host:9200/name). What is there is replaced when the new one is whole.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Stop at the first document that cannot be read, instead of setting it aside.")
-def index(documents: tuple[Path, ...], to: Path, strict: bool) -> None:
+@click.option("--embedder", help="Model of sentence-transformers (name or folder): adds vectors, for the search modes knn and hybrid.")
+@click.option("--quarantine", type=_PATH, help="File for what a server index sets aside; default: NAME.quarantine.jsonl.")
+def index(documents: tuple[Path, ...], to: str, strict: bool, embedder: str | None, quarantine: Path | None) -> None:
     """Index DOCUMENTS: JSON lines (id, text, title, language, date, url), Parquet, or folders of text, Markdown and HTML."""
-    from kgaudit_retrievers.embedded import build_index
+    from kgaudit_retrievers.es_connect import is_address
 
+    if is_address(to):
+        _index_on_server(documents, to, strict, embedder, quarantine)
+    else:
+        _index_in_folder(documents, Path(to), strict, embedder)
+
+
+def _index_in_folder(documents: tuple[Path, ...], to: Path, strict: bool, embedder: str | None) -> None:
     from kgaudit.runs.progress import Progress
+    from kgaudit_retrievers.embedded import build_index
 
     with Progress("indexing", "documents") as progress:
         report = build_index(list(documents), to, strict=strict, progress=progress)
+    if embedder:
+        from kgaudit_retrievers.dense import SentenceEmbedder, build_vectors
+
+        with Progress("embedding", "passages") as progress:
+            build_vectors(to, SentenceEmbedder(embedder), progress)
     click.echo(f"{report.indexed:,} of {report.read:,} documents indexed in {to}: {report.passages:,} passages, "
                f"{report.size_bytes / 1e6:,.1f} MB, {report.seconds:,.1f} s")  # fmt: skip
-    _say_ids("empty", report.empty)
-    _say_ids("repeated word for word", report.repeats)
-    if report.quarantined:
-        click.echo(f"  {report.quarantined:,} set aside: see {to / 'quarantine.jsonl'}")
-    if report.long_words:
-        click.echo(f"  {report.long_words:,} words too long to search for were left out of the search terms")
-    click.echo(f"  snapshot {report.snapshot[:16]}")
+    _say_documents(report.empty, report.repeats, report.quarantined, to / "quarantine.jsonl", report.long_words, report.snapshot)
+
+
+def _index_on_server(documents: tuple[Path, ...], to: str, strict: bool, embedder: str | None, quarantine: Path | None) -> None:
+    from kgaudit.runs.progress import Progress
+    from kgaudit_retrievers.elasticsearch import index_documents
+    from kgaudit_retrievers.es_connect import parse_address
+
+    address = parse_address(to)
+    aside = quarantine or Path(f"{address.index}.quarantine.jsonl")
+    model = None
+    if embedder:
+        from kgaudit_retrievers.dense import SentenceEmbedder
+
+        model = SentenceEmbedder(embedder)
+    with Progress("indexing", "documents") as progress:
+        report = index_documents(list(documents), to, embedder=model, strict=strict, quarantine=aside, progress=progress)
+    click.echo(f"{report.documents:,} documents, {report.passages:,} passages in {address.where} (version {report.index}), "
+               f"{report.seconds:,.1f} s")  # fmt: skip
+    click.echo(f"  {report.read:,} read: {report.added:,} added, {report.changed:,} changed, {report.unchanged:,} as they were; "
+               f"{report.removed:,} removed that are gone")  # fmt: skip
+    for note in report.notes:
+        click.echo(f"  {note}")
+    _say_documents(report.empty, report.repeats, report.quarantined, aside, report.long_words, report.snapshot)
+
+
+def _say_documents(
+    empty: tuple[str, ...], repeats: tuple[str, ...], quarantined: int, aside: Path, long_words: int, snapshot: str
+) -> None:
+    _say_ids("empty", empty)
+    _say_ids("repeated word for word", repeats)
+    if quarantined:
+        click.echo(f"  {quarantined:,} set aside: see {aside}")
+    if long_words:
+        click.echo(f"  {long_words:,} words too long to search for were left out of the search terms")
+    click.echo(f"  snapshot {snapshot[:16]}")
 
 
 def _say_ids(what: str, ids: tuple[str, ...]) -> None:
@@ -151,7 +194,12 @@ def _column_mapping(pairs: tuple[str, ...]) -> ColumnMapping:
 
 @cli.command()
 @click.argument("kg", nargs=-1, required=True, type=_PATH)
-@click.option("--index", "index_", required=True, type=_PATH, help="Index of the documents (`kgaudit index`).")
+@click.option("--index", "index_", required=True, metavar="FOLDER|URL", help="Index of the documents (`kgaudit index`).")
+@click.option("--search", "mode", type=click.Choice(["bm25", "knn", "hybrid"]), default="bm25", show_default=True,
+              help="By words, by vectors, or both.")  # fmt: skip
+@click.option("--embedder", help="Model of the index's vectors, for --search knn and hybrid.")
+@click.option("--rerank", help="Cross-encoder of sentence-transformers that reads what was found again.")
+@click.option("--fields", type=_PATH, help="YAML file with the field names of an Elasticsearch index that is not kgaudit's own.")
 @click.option("--run", required=True, type=_PATH, help="Folder of the run; where it holds a part of it, the audit goes on.")
 @_source_options
 @click.option("--cards", type=_PATH, help="YAML file of predicate cards (`kgaudit cards` writes one to edit).")
@@ -164,7 +212,11 @@ def _column_mapping(pairs: tuple[str, ...]) -> ColumnMapping:
 @click.option("--fail-on", type=click.Choice(["refuted"]), help="Exit with status 1 where a triple has this verdict.")
 def audit(
     kg: tuple[Path, ...],
-    index_: Path,
+    index_: str,
+    mode: str,
+    embedder: str | None,
+    rerank: str | None,
+    fields: Path | None,
     run: Path,
     cards: Path | None,
     trusted: tuple[Path, ...],
@@ -177,12 +229,11 @@ def audit(
     **source: Any,
 ) -> None:
     """Verify the triples of KG (files or folders) against an index of documents."""
-    from kgaudit_retrievers.embedded import EmbeddedRetriever
-
     from kgaudit.models.cue import load_default
     from kgaudit.runs.audit import AuditOptions, Budget
     from kgaudit.runs.audit import audit as run_audit
     from kgaudit.runs.progress import Progress
+    from kgaudit_retrievers.opening import open_retriever
 
     options = AuditOptions(
         kg=kg,
@@ -194,11 +245,11 @@ def audit(
         languages=(*languages, ""),
         budget=Budget(max_triples, max_searches, max_seconds),
     )
-    retriever = EmbeddedRetriever(index_)
+    retriever = open_retriever(index_, mode=mode, embedder=embedder, fields=fields, rerank=rerank)
     stop = _stop_on_signals()
     try:
         with Progress("reading", "bytes") as loading, Progress("verifying", "triples") as verifying:
-            summary = run_audit(options, retriever, load_default(), index=str(index_), stop=stop, loading=loading, verifying=verifying)
+            summary = run_audit(options, retriever, load_default(), index=index_, stop=stop, loading=loading, verifying=verifying)
     except (Interrupted, KeyboardInterrupt) as error:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # the rest takes a moment, and a further signal must not change how it ends
@@ -383,3 +434,15 @@ def bench(
         write_results(json_, dataset, results)
     if items:
         write_items(items, results)
+
+
+def _register() -> None:
+    from kgaudit_expectations.commands import validate
+
+    from kgaudit.gate.commands import COMMANDS
+
+    for command in (*COMMANDS, validate):
+        cli.add_command(command)
+
+
+_register()

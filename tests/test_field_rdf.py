@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import re
@@ -20,6 +19,15 @@ BOM = "\ufeff"
 NT_LINE = f"<{EX}Norrby_Pumps> <{EX}owns> <{EX}Halden_Works> .\n"
 NORRBY_OWNS = Triple(f"<{EX}Norrby_Pumps>", f"<{EX}owns>", f"<{EX}Halden_Works>").key
 RDF_HEAD = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="https://graph.example/">'
+
+
+def xml(*triples: tuple[str, str, str]) -> str:
+    """Triples as RDF/XML."""
+    return (
+        RDF_HEAD
+        + "".join(f'<rdf:Description rdf:about="{EX}{s}"><ex:{p} rdf:resource="{EX}{o}"/></rdf:Description>' for s, p, o in triples)
+        + "</rdf:RDF>"
+    )
 
 
 # 01: a byte-order mark
@@ -46,7 +54,7 @@ def test_01_mark_at_the_start(tmp_path: Path) -> None:
     [
         ("kg.nq", NT_LINE),
         ("kg.trig", f"@prefix ex: <{EX}> .\nex:Norrby_Pumps ex:owns ex:Halden_Works ."),
-        ("kg.rdf", f'{RDF_HEAD}<rdf:Description rdf:about="{EX}Norrby_Pumps"><ex:owns rdf:resource="{EX}Halden_Works"/></rdf:Description></rdf:RDF>'),
+        ("kg.rdf", xml(("Norrby_Pumps", "owns", "Halden_Works"))),
         ("kg.jsonld", json.dumps({"@id": f"{EX}Norrby_Pumps", f"{EX}owns": {"@id": f"{EX}Halden_Works"}})),
         ("middle.nt", f"{NT_LINE}{BOM}{NT_LINE}"),  # two marked files joined by cat
         ("kg.nt.gz", NT_LINE),
@@ -93,7 +101,7 @@ def test_02_space_in_an_iri(tmp_path: Path) -> None:
         ("valve^7", "circumflex"),
         ("valve`7", "backtick"),
         ('valve"7', "quotation mark"),
-        ("valve\\7", "escape"),
+        ("valve\\7", "\\"),
         ("valve\\u00097", "tab"),
         ("valve\\u003E7", "escaped greater-than"),
         ("valve\x017", "U+0001"),
@@ -108,35 +116,28 @@ def test_02_other_characters_in_line_formats(tmp_path: Path, iri: str, named: st
     assert run.subjects == {"Norrby_Pumps", "Tarn"}
     (row,) = run.quarantine
     assert row["line"] == 2
-    assert named.lower() in row["reason"].lower() or named == "escape"
+    assert named.lower() in row["reason"].lower()
 
 
 def test_02_space_in_a_graph_name_and_in_a_datatype(tmp_path: Path) -> None:
-    (tmp_path / "kg.nq").write_text(
-        f'<{EX}a> <{EX}owns> <{EX}b> <{EX}batch 1> .\n<{EX}a> <{EX}size> "1"^^<{EX}my type> .\n<{EX}a> <{EX}owns> <{EX}c> <{EX}batch_1> .\n',
-        "utf-8",
+    lines = (
+        f"<{EX}a> <{EX}owns> <{EX}b> <{EX}batch 1> .",
+        f'<{EX}a> <{EX}size> "1"^^<{EX}my type> .',
+        f"<{EX}a> <{EX}owns> <{EX}c> <{EX}batch_1> .",
     )
+    (tmp_path / "kg.nq").write_text("\n".join(lines) + "\n", "utf-8")
     run = audit(tmp_path / "kg.nq", run=tmp_path / "run")
     assert run.objects == {"c"}
     assert [row["line"] for row in run.quarantine] == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("kg.rdf", f'{RDF_HEAD}<rdf:Description rdf:about="{EX}valve 7"><ex:madeBy rdf:resource="{EX}Norrby"/></rdf:Description>'
-                   f'<rdf:Description rdf:about="{EX}valve_8"><ex:madeBy rdf:resource="{EX}Norrby"/></rdf:Description></rdf:RDF>'),
-        ("kg.jsonld", json.dumps([{"@id": f"{EX}valve 7", f"{EX}madeBy": {"@id": f"{EX}Norrby"}},
-                                  {"@id": f"{EX}valve_8", f"{EX}madeBy": {"@id": f"{EX}Norrby"}}])),
-    ],
-)  # fmt: skip
-def test_02_space_in_xml_and_json(tmp_path: Path, name: str, text: str) -> None:
-    """Either the whole file is refused, naming the character, or that statement alone is set aside."""
-    (tmp_path / name).write_text(text, "utf-8")
-    with contextlib.suppress(AssertionError):
-        assert "space" in refused(tmp_path / name, run=tmp_path / "refused")
-        return
-    run = audit(tmp_path / name, run=tmp_path / "run")
+def test_02_space_in_xml_and_json(tmp_path: Path) -> None:
+    """Where the parser cannot go on, the whole file is refused; where it can, that statement alone is set aside."""
+    (tmp_path / "kg.rdf").write_text(xml(("valve 7", "madeBy", "Norrby"), ("valve_8", "madeBy", "Norrby")), "utf-8")
+    assert "space" in refused(tmp_path / "kg.rdf", run=tmp_path / "rdf")
+    things = [{"@id": EX + name, f"{EX}madeBy": {"@id": f"{EX}Norrby"}} for name in ("valve 7", "valve_8")]
+    (tmp_path / "kg.jsonld").write_text(json.dumps(things), "utf-8")
+    run = audit(tmp_path / "kg.jsonld", run=tmp_path / "jsonld")
     assert run.subjects == {"valve_8"}
     (row,) = run.quarantine
     assert "space" in row["reason"]
@@ -333,8 +334,15 @@ CSV_LINES = b"subject,predicate,object\n" + b"".join(b"p%d,madeBy,m%d\n" % (i, i
 
 @pytest.mark.parametrize(
     ("name", "data"),
-    [("kg.nt.gz", LINES), ("kg.ttl.gz", LINES), ("kg.trig.gz", LINES), ("kg.nq.zst", LINES), ("rows.csv.gz", CSV_LINES), ("rows.csv.zst", CSV_LINES)],
-)  # fmt: skip
+    [
+        ("kg.nt.gz", LINES),
+        ("kg.ttl.gz", LINES),
+        ("kg.trig.gz", LINES),
+        ("kg.nq.zst", LINES),
+        ("rows.csv.gz", CSV_LINES),
+        ("rows.csv.zst", CSV_LINES),
+    ],
+)
 def test_06_cut_in_other_formats(tmp_path: Path, name: str, data: bytes) -> None:
     packed = gzip.compress(data) if name.endswith(".gz") else pa.compress(data, "zstd", asbytes=True)
     (tmp_path / name).write_bytes(packed)
@@ -406,9 +414,8 @@ BOMB = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 9))
 )
 def test_07_other_bombs(tmp_path: Path, doctype: str) -> None:
     (tmp_path / "secret.txt").write_text("teal-kiln")
-    (tmp_path / "kg.rdf").write_text(
-        f'<?xml version="1.0"?>\n{doctype}\n{RDF_HEAD}<rdf:Description rdf:about="{EX}Norrby"><ex:note>&a8;</ex:note></rdf:Description></rdf:RDF>'
-    )
+    body = f'{RDF_HEAD}<rdf:Description rdf:about="{EX}Norrby"><ex:note>&a8;</ex:note></rdf:Description></rdf:RDF>'
+    (tmp_path / "kg.rdf").write_text(f'<?xml version="1.0"?>\n{doctype}\n{body}')
     message = measured("audit", tmp_path / "kg.rdf", "--index", any_index(), "--run", tmp_path / "run", status=2, address_space=6 << 30)
     assert "kg.rdf" in message.err
     assert "entity" in message.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -277,7 +278,7 @@ def test_30_ctrl_c_before_anything_was_verified(tmp_path: Path) -> None:
 def test_30_ctrl_c_while_indexing(tmp_path: Path) -> None:
     """No index is better than half an index; the one that was there stays."""
     docs = tmp_path / "docs.jsonl"
-    docs.write_text("".join('{"id": "d%d", "text": "%s"}\n' % (i, f"Maker {i} makes pump {i}. " * 20) for i in range(20_000)))
+    docs.write_text("".join(json.dumps({"id": f"d{i}", "text": f"Maker {i} makes pump {i}. " * 20}) + "\n" for i in range(20_000)))
     old = index_of(FIELD / "any.jsonl", tmp_path / "index")
     before = sorted((path.name, path.read_bytes()) for path in old.iterdir())
     process = spawn("index", docs, "--to", old)
@@ -318,11 +319,10 @@ def test_31_clock_jump(tmp_path: Path, jumps: str, budget: tuple[str, ...]) -> N
     case = copy_case("31-clock-jump", tmp_path)
     if JUMPS[jumps]:
         (case / "sitecustomize.py").write_text(JUMPS[jumps] or "")
-    index = index_of(case / "docs.jsonl")
+    arguments = ("audit", case / "kg.nt", "--index", index_of(case / "docs.jsonl"), "--run", tmp_path / "run", *budget)
+    env = {"PYTHONPATH": os.pathsep.join(filter(None, (str(case), os.environ.get("PYTHONPATH"))))}
     begun = time.monotonic()
-    process = spawn(
-        "audit", case / "kg.nt", "--index", index, "--run", tmp_path / "run", *budget, env={"PYTHONPATH": str(case)}, cwd=case
-    )
+    process = spawn(*arguments, env=env, cwd=case)
     result = finish(process)
     took = time.monotonic() - begun
     assert_whole(tmp_path / "run", 1000)
@@ -330,9 +330,7 @@ def test_31_clock_jump(tmp_path: Path, jumps: str, budget: tuple[str, ...]) -> N
     said = re.findall(r"in ([\d,.]+) s", result.text)
     assert said
     assert all(0 <= float(number.replace(",", "")) <= took + 1 for number in said)
-    again = spawn(
-        "audit", case / "kg.nt", "--index", index, "--run", tmp_path / "run", *budget, env={"PYTHONPATH": str(case)}, cwd=case
-    )
+    again = spawn(*arguments, env=env, cwd=case)
     assert "0 verified" in finish(again).out
 
 

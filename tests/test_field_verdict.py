@@ -1,4 +1,4 @@
-"""Field cases 18 to 22: what the verdict must be, and why. Cases that do not hold yet are strict xfails: they show when they begin to."""
+"""Field cases 18 to 22: what the verdict must be, and why. What does not hold yet is a strict xfail: it shows when it begins to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GRAPHS = {"18-self-loop": "kg.nt", "19-edge-without-predicate": "rows.jsonl", "2
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """A run of each case; every quote is checked on the way."""
     home = tmp_path_factory.mktemp("verdict")
     done = {}
@@ -26,7 +26,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
         case = copy_case(name, home)
         done[name] = audit(case / graph, index=index_of(case / "docs.jsonl"), run=home / f"{name}-run")
         assert_verbatim(done[name], case / "docs.jsonl")
-    yield done
+    return done
 
 
 CLAIMS = [
@@ -87,9 +87,10 @@ def test_18_self_loops_by_another_name_or_by_the_schema(tmp_path: Path) -> None:
         json.dumps({"id": "d1", "text": "Norrby Pumps includes three works, at Orvik, Halden and Tarn."}) + "\n"
     )
     (tmp_path / "kg.ttl").write_text(
-        f"@prefix ex: <{EX}> . @prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
-        'ex:partOf a owl:ObjectProperty , owl:IrreflexiveProperty .\nex:a rdfs:label "Norrby Pumps" ; ex:includes ex:b ; ex:partOf ex:a .\n'
-        'ex:b rdfs:label "Norrby Pumps" .\n'
+        f"@prefix ex: <{EX}> .\n@prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
+        "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+        "ex:partOf a owl:ObjectProperty , owl:IrreflexiveProperty .\n"
+        'ex:a rdfs:label "Norrby Pumps" ; ex:includes ex:b ; ex:partOf ex:a .\nex:b rdfs:label "Norrby Pumps" .\n'
     )
     run = audit(tmp_path / "kg.ttl", index=index_of(tmp_path / "docs.jsonl"), run=tmp_path / "run")
     assert run.verdict("a", "includes", "b") in NOT_SUPPORTED

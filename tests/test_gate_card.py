@@ -15,6 +15,7 @@ from kgaudit.gate.designs import Design
 from kgaudit.gate.picture import calibration_svg
 from kgaudit.gate.render import card_html, card_text
 from kgaudit.runs.files import write_json
+from kgaudit.runs.reader import RunReader
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,29 @@ def test_card_from_a_sample_that_took_more_of_some_verdicts_is_not_bent(graph: A
     assert sampled.skill.sensitivity.low < whole.skill.sensitivity.value < sampled.skill.sensitivity.high
     clusters = make_card(graph.run, label_sheet(tmp_path / "clusters.jsonl", graph, Design("cluster"), 300))
     assert clusters.design == "cluster of 3, seed 0"
+
+
+def test_labels_count_by_their_weights(graph: Audited, tmp_path: Path) -> None:
+    whole = make_card(graph.run, all_labels(tmp_path / "all.jsonl", graph)).skill.sensitivity
+    verdicts = {row["key"]: row["verdict"] for batch in RunReader(graph.run).batches(["key", "verdict"]) for row in batch.to_pylist()}
+    supported = [key for key, verdict in verdicts.items() if verdict == "supported"]
+    left_out = set(supported) - set(supported[::5])
+    rows = [
+        {
+            "key": key,
+            "label": graph.truth[key],
+            "design": "stratified",
+            "stratum": verdict,
+            "weight": 5 if verdict == "supported" else 1,
+        }
+        for key, verdict in verdicts.items()
+        if key not in left_out
+    ]
+    found = make_card(graph.run, write_labels(tmp_path / "some.jsonl", rows)).skill.sensitivity
+    assert whole is not None
+    assert found is not None
+    assert found.value == pytest.approx(whole.value, abs=0.02)
+    assert found.high - found.low > whole.high - whole.low
 
 
 def test_predicate_with_few_labels_has_no_figures_of_its_own(tmp_path: Path) -> None:

@@ -91,6 +91,15 @@ def test_decision_rests_on_labels_and_never_on_the_pass_rate(tmp_path: Path, car
     assert "pass rate 100.0 % of 1,000 judged (decides nothing); not enough evidence 0.0 %, not judged 0.0 %" in squeezed(decision)
 
 
+def test_lower_end_decides_and_not_the_estimate(case: Case) -> None:
+    found = case.decide().accuracy
+    assert found is not None
+    assert case.decide(f"accuracy: {{threshold: {found.low - 1e-6:.6f}}}").exit_status == 0
+    between = case.decide(f"accuracy: {{threshold: {(found.low + found.value) / 2:.6f}}}")
+    assert between.exit_status == 1
+    assert "the lower end of the accuracy's 95 % interval" in why(between)
+
+
 def squeezed(decision: Decision) -> str:
     return " ".join(decision_text(decision).split())
 
@@ -144,6 +153,10 @@ def test_listed_predicate_and_source_have_their_own_limit(tmp_path: Path, card: 
         ("old", "passed"),
     ]
     assert why(decision).startswith("stopped: predicate makes: the lower end of its interval")
+    makes = decision.groups[0].estimate
+    assert makes is not None
+    between = (makes.low + makes.value) / 2
+    assert case.decide(f"accuracy: {{threshold: 0.8, predicates: {{makes: {between:.6f}}}}}").groups[0].status == "stopped"
     few = case.decide(policy + "\nlabels: {minimum_by_group: 250}")
     assert few.exit_status == 2
     assert "the policy asks for 250" in why(few)
@@ -227,6 +240,12 @@ def test_labels_that_are_no_random_sample_of_this_run_do_not_count(case: Case, t
     decision = case.decide(labels=chosen)
     assert decision.exit_status == 2
     assert "0 labels of a random sample can be used (beside them 400 not drawn at random)" in why(decision)
+    half = [{**line, "design": "review", "sample": ""} if i % 2 else line for i, line in enumerate(lines)]
+    mixed = case.decide(labels=write_labels(tmp_path / "half.jsonl", half))
+    assert mixed.exit_status == 2
+    assert mixed.labels is not None
+    assert mixed.labels.chosen == 200
+    assert mixed.labels.used < 10  # what was chosen for another reason does not fill the gaps
     absent = write_labels(tmp_path / "absent.jsonl", [{**line, "key": line["key"][::-1]} for line in lines])
     assert "400 of triples that this run does not hold" in why(case.decide(labels=absent))
     unsure = write_labels(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -126,7 +127,7 @@ def _ids(part: Path) -> list[str]:
 def test_killed_while_indexing_leaves_the_old_index(case: Path, tmp_path: Path) -> None:
     index = index_of(FIELD / "any.jsonl", tmp_path / "index")
     docs = tmp_path / "docs.jsonl"
-    docs.write_text("".join('{"id": "d%d", "text": "%s"}\n' % (i, f"Maker {i} makes pump {i}. " * 20) for i in range(20_000)))
+    docs.write_text("".join(json.dumps({"id": f"d{i}", "text": f"Maker {i} makes pump {i}. " * 20}) + "\n" for i in range(20_000)))
     process = spawn("index", docs, "--to", index)
     deadline = time.monotonic() + 20
     while not list(tmp_path.glob(".index.building-*")) and time.monotonic() < deadline:
@@ -210,7 +211,7 @@ def test_full_disk_while_indexing_reporting_and_exporting(case: Path, small_disk
         result = kgaudit(*arguments, status=2)
         assert "the disk is full" in result.err, arguments
         assert str(small_disk) in result.err, arguments
-    left = {path for path in small_disk.iterdir()} - {filler, small_disk / "cards"}
+    left = set(small_disk.iterdir()) - {filler, small_disk / "cards"}
     assert left == set(), "what could not be written whole is not there"
 
 

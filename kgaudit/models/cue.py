@@ -9,8 +9,11 @@ the words were not learnt in, a smaller set of trees sees positions alone. Weigh
 from __future__ import annotations
 
 import json
+import math
+import zipfile
+import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -23,15 +26,20 @@ from numpy.typing import NDArray
 from kgaudit.claims import Claim
 from kgaudit.documents import Passage
 from kgaudit.errors import ModelError
+from kgaudit.models.contradictions import about_itself, denial, states_itself
 from kgaudit.models.features import HASH_BITS, dot, predicate_words, see, tree_features
 from kgaudit.models.judge import Weighing
-from kgaudit.models.mentions import PRONOUN, TITLE, Mentions, find_mentions
+from kgaudit.models.mentions import PRONOUN, TITLE, Link, Mentions, find_mentions
 from kgaudit.models.reading import Reading, language_of, read
 from kgaudit.models.trees import Trees
+from kgaudit.text import fold_name
 from kgaudit.verdicts import Stance
 
 FORMAT = 1
 _TREE_PARTS = ("feature", "threshold", "left", "right", "value")
+_LEARNT = frozenset(("en",))
+_TURNED_BELOW, _TURNED_FROM = 0.3, 0.8
+_DENIED, _DOUBT, _ITSELF = 0.3, 0.15, 0.05
 _SYMMETRIC = frozenset(
     "spouse;sibling;partner;married to;shares border with;twinned administrative body;relative;different from".split(";")
 )
@@ -39,12 +47,16 @@ _SYMMETRIC = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Everything that decides a stance. `linear` holds dense weights of length 2**HASH_BITS: `crossed` and `uncrossed` of the full score,
-    `general` of the score that knows no predicate. `known` counts training rows by predicate label code. `settings` are calibration numbers."""
+    """Everything that decides a stance.
+
+    `linear` holds dense weights of length 2**HASH_BITS: `crossed` and `uncrossed` of the full score, `general` of that which knows no
+    predicate. `known` counts training rows by predicate label code, `groups` says which calibration line holds for it.
+    """
 
     linear: dict[str, NDArray[np.float32]]
     trees: Trees
     known: dict[int, int]
+    groups: dict[int, int]
     settings: dict[str, Any]
     digest: str
 
@@ -74,10 +86,11 @@ def read_model(folder: Path | Any) -> Model:
             linear=linear,
             trees=_trees(arrays, "trees", settings),
             known=known,
+            groups=dict(zip(arrays["group_codes"].tolist(), arrays["groups"].tolist(), strict=True)),
             settings=settings,
             digest=sha256(raw + text).hexdigest(),
         )
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelError(
             f"the judge's weights cannot be read ({error})", where=str(folder), todo="Install kgaudit again or train the judge again."
         ) from error
@@ -111,17 +124,40 @@ class CueJudge:
 
     def judge(self, pairs: Sequence[tuple[Claim, Passage]]) -> list[Stance]:
         """The stance of each passage on its claim. A passage that lacks a name is `neither` at once."""
-        read_pairs = [(claim, *self._read(passage)) for claim, passage in pairs]
-        mentions = [find_mentions(claim, text, title) for claim, text, title in read_pairs]
-        scored = [i for i, found in enumerate(mentions) if found.links]
-        scores = self._scores([(read_pairs[i][0], read_pairs[i][1], mentions[i]) for i in scored])
         nothing = float(self._model.settings["p_without_names"])
         stances = [Stance(nothing, 0.0, 1.0 - nothing, 0, 0, "does not hold both names")] * len(pairs)
-        for i, p in zip(scored, scores.tolist(), strict=True):
-            claim, text, _ = read_pairs[i]
-            start, end = _span(text, mentions[i])
-            stances[i] = Stance(p, 0.0, 1.0 - p, start, end, _note(text, mentions[i]))
+        found: list[tuple[int, Claim, Reading, Mentions]] = []
+        for i, (claim, passage) in enumerate(pairs):
+            text, title = self._read(passage)
+            mentions = find_mentions(claim, text, title)
+            if mentions.links:
+                found.append((i, claim, text, mentions))
+        english = [one for one in found if one[2].language in _LEARNT]
+        scores = dict(zip((one[0] for one in english), self._scores([one[1:] for one in english]).tolist(), strict=True))
+        turned = self._turned_round([one for one in english if scores[one[0]] < _TURNED_BELOW])
+        for i, claim, text, mentions in found:
+            p = scores[i] if i in scores else self._by_position(text, mentions)
+            stances[i] = _stance(claim, text, mentions, p, turned.get(i, 0.0))
         return stances
+
+    def _turned_round(self, pairs: list[tuple[int, Claim, Reading, Mentions]]) -> dict[int, float]:
+        """How well the text supports the claim with subject and object exchanged, where that would speak against it."""
+        asked = [
+            (i, _turned(claim), text, _turned_mentions(mentions))
+            for i, claim, text, mentions in pairs
+            if not claim.object.is_literal and not about_itself(claim) and not _is_symmetric(claim)
+        ]
+        return dict(zip((one[0] for one in asked), self._scores([one[1:] for one in asked]).tolist(), strict=True))
+
+    def _by_position(self, text: Reading, mentions: Mentions) -> float:
+        """In a language whose words were not learnt: how often names that stand so are related, never more than `plain_most`."""
+        numbers = self._model.settings["plain"]
+        link = mentions.links[0]
+        if TITLE in (link.s.kind, link.o.kind):
+            return float(numbers["with_title"])
+        gap = link.o.first - link.s.last if link.s.last <= link.o.first else link.s.first - link.o.last
+        score = numbers["shift"] + numbers["gap"] * math.log1p(max(0, gap)) + numbers["subject_first"] * (link.s.last <= link.o.first)
+        return 1.0 / (1.0 + math.exp(-score))
 
     def weigh(self, claim: Claim, passages: Sequence[Passage], stances: Sequence[Stance]) -> Weighing:
         """The strongest stances decide; stances are calibrated so that the highest of a claim's is its probability."""
@@ -159,8 +195,36 @@ class CueJudge:
         known = np.log1p(np.array([model.known.get(code, 0) for code in codes], dtype=np.float64))
         x = tree_features(seen, full, general + model.settings["general_intercept"], known)
         raw = model.trees.score(x)
-        scale, shift = model.settings["calibration"]
-        return _sigmoid(raw * scale + shift)
+        lines = np.array(model.settings["calibration"])[[model.groups.get(code, 0) for code in codes]]
+        return _sigmoid(raw * lines[:, 0] + lines[:, 1])
+
+
+def _turned(claim: Claim) -> Claim:
+    return replace(claim, subject=claim.object, object=claim.subject)
+
+
+def _turned_mentions(mentions: Mentions) -> Mentions:
+    links = tuple(Link(link.o, link.s, link.cost) for link in mentions.links)
+    return Mentions(mentions.o, mentions.s, mentions.o_in_title, mentions.s_in_title, links)
+
+
+def _is_symmetric(claim: Claim) -> bool:
+    return claim.predicate.symmetric or fold_name(claim.predicate.label) in _SYMMETRIC
+
+
+def _stance(claim: Claim, text: Reading, mentions: Mentions, p: float, turned: float) -> Stance:
+    """Puts together the model's probability and the positive reasons to refute."""
+    start, end = _span(text, mentions)
+    note = _note(text, mentions)
+    refutes = 0.0
+    if about_itself(claim):
+        if not states_itself(claim, text, mentions):
+            p, note = min(p, _ITSELF), "subject and object are the same, and the text does not relate it to itself"
+    elif text.language in _LEARNT and (denied := denial(claim, text, mentions)):
+        p, refutes, note = p * _DENIED, 1.0 - p * _DENIED - _DOUBT, f"denied: {denied}"
+    elif turned >= _TURNED_FROM:
+        refutes, note = min(turned, 1.0 - p), "states the other direction"
+    return Stance(p, refutes, max(0.0, 1.0 - p - refutes), start, end, note)
 
 
 def _span(text: Reading, mentions: Mentions) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from zlib import crc32
 
 import numpy as np
@@ -15,31 +16,34 @@ from kgaudit.models.mentions import TITLE, Link, Mentions, Place, object_rivals,
 from kgaudit.models.reading import CUE_CODE, EDGE_CODE, NAME_CODE, OBJECT_CODE, SUBJECT_CODE, Reading, stem
 from kgaudit.text import fold_name
 
-HASH_BITS = 20
+HASH_BITS = 22
 _MASK64 = 0xFFFFFFFFFFFFFFFF
 _M1, _M2 = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 _SMALL_WORDS = frozenset("of the a an in on at by to for with from is was are be as and or has have had it its s".split())
 
 # Predicates and sentences often use different words for one thing. General English, by stem.
 _RELATED_GROUPS = (
-    "birth born bear native", "death die dead kill decease", "spous marri wife husband wed widow marriag", "child son daughter children",
-    "father son daughter dad", "mother son daughter mum", "parent son daughter father mother child", "sibl brother sister twin",
-    "author write wrote written writer novel book by", "compos compose music score written wrote", "director direct directori film",
-    "perform sing sang singer song album record releas artist band", "found founder establish set creat start form co-found incept",
-    "own owner belong acquir bought buy purchas sold", "employ work staff job hire serv", "educ educat graduat studi attend alumnus alumni degre univers school colleg student",
-    "locat situat lie lay in near stand base", "headquart seat base offic head", "capit capitol seat", "member join belong part",
-    "team play club sign footbal", "develop made creat studio", "publish releas issu", "manufactur made produc build built make maker", "product made produc make manufactur",
-    "cast star play actor actress role act featur", "charact role play fiction protagonist", "religion religi church cathol muslim jewish christian faith",
-    "citizenship citizen nation", "languag speak spoken spoke", "cross span over bridg across", "mouth flow empti drain river join", "tributari flow river join",
-    "award won win receiv prize medal nomin honor honour", "conflict war fought battl serv", "militari armi navi forc air serv", "label record sign releas",
-    "sport play player footbal basketbal hockey", "constel star galaxi nebula", "voic sopran tenor bariton bass mezzo", "platform releas playstat xbox window nintendo",
-    "publicat releas publish issu", "dissolv abolish end disband demolish", "incept found establish creat form open", "follow succeed success after next replac", "replac succeed success follow",
-    "parti democrat republican labour conserv socialist polit", "government minist premier presid mayor governor", "legisl parliament assembl senat council congress",
-    "chief execut ceo head chair", "chairperson chair chairman chairwoman presid", "resid live dwell home settl", "genr style music", "screenwrit screenplay script write wrote written",
-    "subsidiari subsidi owned own divis parent unit", "continent in europ asia africa america", "inhibitor inhibit block suppress", "activ activat stimul induc", "agonist agon activ stimul",
-    "antagonist antagon block blocker", "substrat metabol transport hydrolyz oxid", "upregul increas induc enhanc elev express", "downregul decreas reduc suppress inhibit attenu",
-    "area cover squar", "popul inhabit peopl resid", "revenu turnov sale earn", "employe employ staff peopl", "sign signatur treati", "univers colleg", "produc product film",
-    "oper run operat", "organ organis organiz compani", "work novel book song album film paint",
+    "birth born bear native", "death die dead kill decease", "spous marri wife husband wed widow marriag",
+    "child son daughter children", "father son daughter dad", "mother son daughter mum",
+    "parent son daughter father mother child", "sibl brother sister twin", "author write wrote written writer novel book by",
+    "compos compose music score written wrote", "director direct directori film",
+    "perform sing sang singer song album record releas artist band", "own owner belong acquir bought buy purchas sold",
+    "employ work staff job hire serv", "educ educat graduat studi attend alumnus alumni degre univers school colleg student",
+    "locat situat lie lay in near stand base", "capit capitol seat", "member join belong part", "team play club sign footbal",
+    "manufactur made produc build built make maker", "product made produc make manufactur",
+    "charact role play fiction protagonist", "citizenship citizen nation", "languag speak spoken spoke",
+    "publicat releas publish issu", "dissolv abolish end disband demolish", "incept found establish creat form open",
+    "follow succeed success after next replac", "replac succeed success follow",
+    "parti democrat republican labour conserv socialist polit", "government minist premier presid mayor governor",
+    "legisl parliament assembl senat council congress", "chief execut ceo head chair",
+    "chairperson chair chairman chairwoman presid", "resid live dwell home settl", "genr style music",
+    "screenwrit screenplay script write wrote written", "subsidiari subsidi owned own divis parent unit",
+    "continent in europ asia africa america", "inhibitor inhibit block suppress", "activ activat stimul induc",
+    "agonist agon activ stimul", "antagonist antagon block blocker", "substrat metabol transport hydrolyz oxid",
+    "upregul increas induc enhanc elev express", "downregul decreas reduc suppress inhibit attenu", "area cover squar",
+    "popul inhabit peopl resid", "revenu turnov sale earn", "employe employ staff peopl", "sign signatur treati",
+    "univers colleg", "produc product film", "oper run operat", "organ organis organiz compani",
+    "work novel book song album film paint",
 )  # fmt: skip
 
 
@@ -79,8 +83,8 @@ def predicate_words(label: str, paraphrases: tuple[str, ...] = ()) -> PredicateW
     )
 
 
-_SLOTS = {name: crc32(name.encode()) * _M1 & _MASK64 for name in (
-    "b1 b2 b3 ball l1 l2 l3 r1 r2 r3 oL oR oL2 oR2 sL sR sL2 sR2 kind oLpos oRpos sRpos sLpos oHead oFirst oLen sHead".split())}  # fmt: skip
+_SLOT_NAMES = "b1 b2 b3 ball oL oR oL2 oR2 sL sR sL2 sR2 kind oLpos oRpos sRpos sLpos oHead oLen sHead".split()
+_SLOTS = {name: crc32(name.encode()) * _M1 & _MASK64 for name in _SLOT_NAMES}
 
 
 def _masked(reading: Reading, s_places: Sequence[Place], o_places: Sequence[Place], link: Link) -> list[int]:
@@ -156,7 +160,7 @@ def ngram_codes(
     row = [EDGE_CODE, *between, EDGE_CODE]
     for code in between:
         one(b1, code)
-    for a, b in zip(row, row[1:], strict=False):
+    for a, b in pairwise(row):
         two(b2, a, b)
     for a, b, c in zip(row, row[1:], row[2:], strict=False):
         three(b3, a, b, c)
@@ -279,10 +283,10 @@ def uncrossed(rows: Sequence[Sequence[int]], templates: Sequence[Sequence[int]])
 
 
 POSITION_NAMES = (
-    "gap sentences s_first s_kind o_kind apart cost cost_second links s_full o_full s_in_title o_in_title sentence words names_between "
-    "names_in_sentence nearer_to_s nearer_to_o commas brackets stems_between related_between stems_sentence related_sentence related_o_left "
-    "related_o_right related_s_left related_s_right agreement literal negation value_rivals o_words s_words o_in_brackets related_gap "
-    "rank_o_from_cue names_before_s verb_like"
+    "gap sentences s_first s_kind o_kind apart cost cost_second links s_full o_full s_in_title o_in_title sentence words "
+    "names_between names_in_sentence nearer_to_s nearer_to_o commas brackets stems_between related_between stems_sentence "
+    "related_sentence related_o_left related_o_right related_s_left related_s_right agreement literal negation value_rivals "
+    "o_words s_words o_in_brackets related_gap rank_o_from_cue names_before_s verb_like "
 ).split()
 
 _NEGATIONS = frozenset(
@@ -375,14 +379,17 @@ def position_features(claim: Claim, reading: Reading, mentions: Mentions, words:
 
 
 BEST, SECOND, SWAPPED, OBJECT_RIVAL, SUBJECT_RIVAL = range(5)
-_OBJECT_RIVALS, _SUBJECT_RIVALS = 4, 3
+_OBJECT_RIVALS, _SUBJECT_RIVALS = 3, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A batch of pairs as features. Every pair has several variants (rows of `crossed` and `uncrossed`): its best link, the second, the
-    two names swapped, and other names of the passage in the object's and in the subject's place. `owner[r]` is the pair of row r, `variant[r]`
-    what it is. `positions` has a row a pair (`POSITION_NAMES`)."""
+    """A batch of pairs as features.
+
+    Every pair has several variants (rows of `crossed` and `uncrossed`): its best link, the second, the two names swapped, and other
+    names of the passage in the object's and in the subject's place. `owner[r]` is the pair of row r, `variant[r]` what it is.
+    `positions` has a row a pair (`POSITION_NAMES`).
+    """
 
     crossed: Hashed
     uncrossed: Hashed
@@ -436,7 +443,7 @@ def dot(rows: Hashed, weights: NDArray[np.float32]) -> NDArray[np.float64]:
 def tree_features(
     seen: Seen, full: NDArray[np.float64], general: NDArray[np.float64], known: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """What the trees see: positions, both scores of every variant set against those of the claim itself, how well known the predicate is.
+    """What the trees see: positions, both scores of every variant beside those of the claim itself, how well known the predicate is.
 
     `full` and `general` are a score a variant; `known` is a number a pair.
     """

@@ -70,7 +70,7 @@ def _stands_for_another(name: str, start: int, folded: Folded, entity: Entity) -
             if _initials(words[-count:]) == letters and words[-count][0] == letters[0]:
                 full = " ".join(words[-count:])
                 return not any(
-                    full in other or other in full or _initials(other.split()) == letters and other.split()[0] == full.split()[0]
+                    full in other or other in full or (_initials(other.split()) == letters and other.split()[0] == full.split()[0])
                     for other in known
                 )
         return False
@@ -132,7 +132,7 @@ def _part_places(reading: Reading, entity: Entity, full: list[Place], in_title: 
 
 
 def _pronoun_places(reading: Reading, places: list[Place], in_title: bool) -> list[Place]:
-    """Pronouns that may stand for the entity: the sentence before, or this one before the pronoun, begins with it (or the title is it)."""
+    """Pronouns that may stand for the entity: the sentence before, or this one before the pronoun, begins with it, or the title is."""
     if not reading.pronouns:
         return []
     lead_of: dict[int, int] = {}
@@ -147,9 +147,7 @@ def _pronoun_places(reading: Reading, places: list[Place], in_title: bool) -> li
             lead = lead_of.get(sentence - 1)
             if lead is None and sentence >= 2:
                 lead = lead_of.get(sentence - 2)
-        if (lead is not None and lead in mine) or (lead is None and in_title):
-            found.append(Place(i, i + 1, PRONOUN))
-        elif in_title and sentence > 0 or (in_title and lead is not None and sentence == 0 and lead > i):
+        if lead in mine or (in_title and (lead is None or sentence > 0 or lead > i)):
             found.append(Place(i, i + 1, PRONOUN))
     return found
 

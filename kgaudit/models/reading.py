@@ -48,8 +48,8 @@ NUMBER_CODE, DATE_CODE, NAME_CODE, SUBJECT_CODE, OBJECT_CODE, EDGE_CODE, CUE_COD
 class Reading:
     """What a passage (or title) holds. Word places are indices into `words`; `starts` and `ends` are offsets into `folded.text`.
 
-    `codes` are stem codes, with numbers and dates masked. `sentence_of[i]` is the index of word i's sentence in `sentence_spans`, which are
-    offsets into the original text. `names` are word ranges of capitalised names, `values` pairs of word range and value.
+    `codes` are stem codes, with numbers and dates masked. `sentence_of[i]` is the index of word i's sentence in `sentence_spans`, which
+    are offsets into the original text. `names` are word ranges of capitalised names, `values` pairs of word range and value.
     """
 
     text: str
@@ -100,9 +100,9 @@ def _names(words: list[str], originals: list[str], sentence_of: list[int]) -> li
             continue
         j = i + 1
         while j < n and sentence_of[j] == sentence_of[i]:
-            if originals[j][0].isupper() or (originals[j][0].isdigit() and j == i + 1 and words[j].isdigit() and len(words[j]) <= 2):
-                j += 1
-            elif words[j] == "." and len(words[j - 1]) == 1 and j + 1 < n and originals[j + 1][0].isupper():
+            numbered = j == i + 1 and words[j].isdigit() and len(words[j]) <= 2
+            initial = words[j] == "." and len(words[j - 1]) == 1 and j + 1 < n and originals[j + 1][0].isupper()
+            if originals[j][0].isupper() or numbered or initial:
                 j += 1
             elif (
                 words[j] in _NAME_JOINS

@@ -29,8 +29,8 @@ from kgaudit.claims import Claim, Entity, PredicateCard
 from kgaudit.documents import Passage, Query
 from kgaudit.errors import InputError, ModelError, storage_error
 from kgaudit.models.cue import FORMAT
-from kgaudit.models.features import HASH_BITS, POSITION_NAMES, Hashed, Seen, predicate_words, see, tree_features
-from kgaudit.models.mentions import Mentions, find_mentions
+from kgaudit.models.features import BEST, HASH_BITS, Hashed, Seen, dot, predicate_words, see, tree_features
+from kgaudit.models.mentions import TITLE, Mentions, find_mentions
 from kgaudit.models.reading import Reading, language_of, read
 from kgaudit.text import sentences
 from kgaudit.triples import Triple
@@ -38,7 +38,10 @@ from kgaudit.triples import Triple
 FOLDS = 5
 C_LINEAR = 4.0
 EXTRA_WEIGHT = 0.5
+DOUBTFUL_WEIGHT = 0.5
+LONGEST = 2400
 Progress = Callable[[str], None]
+Items = Sequence[tuple[dict[str, Any], Claim, list[Passage]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +129,28 @@ def retrieved(folder: Path, splits: Sequence[str], k: int = 5) -> dict[str, list
     return out
 
 
+def _states(row: dict[str, Any], passage: Passage) -> bool:
+    """Whether the passage holds the beginning or the end of a piece of evidence."""
+    return any(
+        piece["doc_id"] == passage.document_id and (piece["text"][:60] in passage.text or piece["text"][-60:] in passage.text)
+        for piece in row["evidence"]
+    )
+
+
 def examples_of(source: str, items: Sequence[tuple[dict[str, Any], Claim, list[Passage]]], reader: _Reader) -> list[Example]:
-    """The pairs of retrieved items that hold both names, labelled by the triple."""
+    """The pairs of retrieved items that hold both names, labelled by the triple; of a true item those with its evidence, if any."""
     out = []
     for n, (row, claim, passages) in enumerate(items):
+        pairs = []
         for passage in passages:
             text, title = reader(passage)
             mentions = find_mentions(claim, text, title)
             if mentions.links:
-                out.append(Example(claim, text, mentions, bool(row["label"]), (source, n), passage.document_id))
+                # About a third of what only one of the two annotations has is wrong or far-fetched.
+                weight = DOUBTFUL_WEIGHT if row["label"] and row.get("annotated_twice") is False else 1.0
+                pairs.append((passage, Example(claim, text, mentions, bool(row["label"]), (source, n), passage.document_id, weight)))
+        stating = [example for passage, example in pairs if row["label"] and _states(row, passage)]
+        out += stating or [example for _, example in pairs]
     return out
 
 
@@ -162,28 +178,55 @@ def annotated(
             mentions = find_mentions(claim, text, title)
             if mentions.links and (best is None or mentions.links[0].cost < best[1].links[0].cost):
                 best = text, mentions
+        if best is None and len(document["text"]) <= LONGEST:
+            # The agent reads such a document whole.
+            passage = Passage(
+                row["doc_id"], 0, len(document["text"]), document["text"], document.get("title") or "", document.get("lang") or ""
+            )
+            text, title = reader(passage)
+            mentions = find_mentions(claim, text, title)
+            best = (text, mentions) if mentions.links else None
         if best is not None:
             out.append(Example(claim, *best, row["stated"] == "supports", (source, n), row["doc_id"], weight))
     return out
 
 
-def _sparse(*parts: Hashed) -> Any:
+def _columns(part: Hashed, counted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The features that at least two of the `counted` rows have: what is seen once teaches nothing."""
+    row = np.repeat(np.arange(len(part.offsets) - 1), np.diff(part.offsets))
+    chosen = np.zeros(len(part.offsets) - 1, dtype=bool)
+    chosen[counted] = True
+    return np.flatnonzero(np.bincount(part.indices[chosen[row]], minlength=1 << HASH_BITS) >= 2)
+
+
+def _sparse(part: Hashed, columns: NDArray[np.int64]) -> Any:
+    """The chosen columns of hashed rows as a matrix."""
     import scipy.sparse as sp
 
-    blocks = [
-        sp.csr_matrix(
-            (part.values, part.indices.astype(np.int32), part.offsets), shape=(len(part.offsets) - 1, 1 << HASH_BITS), dtype=np.float32
-        )
-        for part in parts
-    ]
-    return sp.hstack(blocks).tocsr() if len(blocks) > 1 else blocks[0]
+    place = np.full(1 << HASH_BITS, -1, dtype=np.int32)
+    place[columns] = np.arange(len(columns), dtype=np.int32)
+    indices = place[part.indices]
+    kept = indices >= 0
+    offsets = np.concatenate(([0], np.cumsum(kept)))[part.offsets]
+    return sp.csr_matrix((part.values[kept], indices[kept], offsets), shape=(len(part.offsets) - 1, len(columns)), dtype=np.float32)
+
+
+def _dense(coefficients: NDArray[np.float64], columns: NDArray[np.int64]) -> NDArray[np.float32]:
+    weights = np.zeros(1 << HASH_BITS, dtype=np.float32)
+    weights[columns] = coefficients
+    return weights
 
 
 def _fit_linear(rows: Any, labels: NDArray[np.bool_], weights: NDArray[np.float64], seed: int) -> Any:
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    model = LogisticRegression(C=C_LINEAR, solver="liblinear", dual=True, max_iter=40, tol=1e-3, random_state=seed)
-    return model.fit(rows.astype(np.float64), labels, sample_weight=weights)
+    model = LogisticRegression(C=C_LINEAR, solver="liblinear", dual=True, max_iter=25, tol=1e-2, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # stopped early on purpose
+        return model.fit(rows.astype(np.float64), labels, sample_weight=weights)
 
 
 def _folds(keys: Sequence[str], seed: int) -> NDArray[np.int64]:
@@ -196,15 +239,11 @@ def _out_of_fold(
     rows: Any, seen: Seen, labels: NDArray[np.bool_], weights: NDArray[np.float64], folds: NDArray[np.int64], seed: int
 ) -> NDArray[np.float64]:
     """Scores of every variant by models that saw nothing of its fold."""
-    import warnings
-
-    best = np.flatnonzero(seen.variant == 0)
+    best = np.flatnonzero(seen.variant == BEST)
     scores = np.zeros(len(seen.owner))
-    for fold in range(FOLDS):
+    for fold in np.unique(folds):
         inside = folds != fold
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = _fit_linear(rows[best[inside]], labels[inside], weights[inside], seed)
+        model = _fit_linear(rows[best[inside]], labels[inside], weights[inside], seed)
         held = folds[seen.owner] == fold
         scores[held] = model.decision_function(rows[held])
     return scores
@@ -228,7 +267,7 @@ def export_trees(model: Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     trees = [stage[0].nodes for stage in model._predictors]
     most = max(len(nodes) for nodes in trees)
     shape = (len(trees), most)
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "feature": np.zeros(shape, np.int16),
         "threshold": np.zeros(shape, np.float32),
         "left": np.zeros(shape, np.int16),
@@ -252,7 +291,7 @@ def export_trees(model: Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     return arrays, {"base": float(np.ravel(model._baseline_prediction)[0]), "depth": depth}
 
 
-def _quantised(weights: NDArray[np.float64]) -> tuple[dict[str, NDArray[Any]], float]:
+def _quantised(weights: NDArray[np.float32]) -> tuple[dict[str, NDArray[Any]], float]:
     """Non-zero weights as int8 and the steps between their places."""
     scale = float(np.abs(weights).max()) / 127
     small = np.rint(weights / scale).astype(np.int8)
@@ -262,35 +301,40 @@ def _quantised(weights: NDArray[np.float64]) -> tuple[dict[str, NDArray[Any]], f
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What training learnt, before calibration."""
+    """What training learnt, before calibration: dense weights and intercepts of the linear models, trees, rows by predicate code."""
 
-    full: Any
-    general: Any
+    crossed: NDArray[np.float32]
+    uncrossed: NDArray[np.float32]
+    general: NDArray[np.float32]
+    intercepts: tuple[float, float]
     trees: Any
     known: dict[int, int]
 
     def raw(self, pairs: Sequence[tuple[Claim, Reading, Mentions]]) -> NDArray[np.float64]:
         """Log-odds of pairs that hold both names, not calibrated."""
         seen = see(pairs)
-        rows = _sparse(seen.crossed, seen.uncrossed)
         known = np.log1p([self.known.get(predicate_words(claim.predicate.label).label_code, 0) for claim, _, _ in pairs])
-        x = tree_features(seen, self.full.decision_function(rows), self.general.decision_function(_sparse(seen.uncrossed)), known)
-        return np.asarray(self.trees.decision_function(x))
+        full = dot(seen.crossed, self.crossed) + dot(seen.uncrossed, self.uncrossed) + self.intercepts[0]
+        general = dot(seen.uncrossed, self.general) + self.intercepts[1]
+        return np.asarray(self.trees.decision_function(tree_features(seen, full, general, known)))
 
 
 def fit(examples: Sequence[Example], seed: int, say: Progress = lambda line: None) -> Fitted:
     """Linear models and trees from examples."""
+    import scipy.sparse as sp
+
     labels = np.array([example.label for example in examples])
     weights = np.array([example.weight for example in examples])
     seen = see([(example.claim, example.reading, example.mentions) for example in examples])
     say(f"{len(examples)} pairs, {len(seen.owner)} variants")
-    best = np.flatnonzero(seen.variant == 0)
-    both, alone = _sparse(seen.crossed, seen.uncrossed), _sparse(seen.uncrossed)
+    best = np.flatnonzero(seen.variant == BEST)
+    crossed_columns, alone_columns = _columns(seen.crossed, best), _columns(seen.uncrossed, best)
+    alone = _sparse(seen.uncrossed, alone_columns)
+    both = sp.hstack([_sparse(seen.crossed, crossed_columns), alone]).tocsr()
     by_document = _folds([example.group for example in examples], seed)
     by_predicate = _folds([example.claim.predicate.label for example in examples], seed)
-    codes = [predicate_words(example.claim.predicate.label).label_code for example in examples]
-    known = Counter(codes)
-    counts = np.log1p([known[code] for code in codes])
+    known = Counter(predicate_words(example.claim.predicate.label).label_code for example in examples)
+    counts = np.log1p([known[predicate_words(example.claim.predicate.label).label_code] for example in examples])
     inputs = []
     for folds, how_known in ((by_document, counts), (by_predicate, np.zeros(len(examples)))):
         full = _out_of_fold(both, seen, labels, weights, folds, seed)
@@ -298,12 +342,20 @@ def fit(examples: Sequence[Example], seed: int, say: Progress = lambda line: Non
         inputs.append(tree_features(seen, full, general, how_known))
         say("out-of-fold scores")
     trees = _fit_trees(np.concatenate(inputs), np.tile(labels, 2), np.tile(weights, 2), seed)
+    say("trees")
+    full_model, general_model = _fit_linear(both[best], labels, weights, seed), _fit_linear(alone[best], labels, weights, seed)
+    coefficients = full_model.coef_[0]
     return Fitted(
-        _fit_linear(both[best], labels, weights, seed), _fit_linear(alone[best], labels, weights, seed), trees, dict(known)
+        _dense(coefficients[: len(crossed_columns)], crossed_columns),
+        _dense(coefficients[len(crossed_columns) :], alone_columns),
+        _dense(general_model.coef_[0], alone_columns),
+        (float(full_model.intercept_[0]), float(general_model.intercept_[0])),
+        trees,
+        dict(known),
     )
 
 
-def _dev_scores(fitted: Fitted, items: Sequence[tuple[dict[str, Any], Claim, list[Passage]]], reader: _Reader) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+def _dev_scores(fitted: Fitted, items: Items, reader: _Reader) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Highest raw score of each item, whether it has any pair, and its label."""
     pairs, owners = [], []
     for n, (_, claim, passages) in enumerate(items):
@@ -318,42 +370,128 @@ def _dev_scores(fitted: Fitted, items: Sequence[tuple[dict[str, Any], Claim, lis
     return highest, np.isfinite(highest), np.array([bool(row["label"]) for row, _, _ in items])
 
 
-def calibrate(fitted: Fitted, dev: Sequence[Sequence[tuple[dict[str, Any], Claim, list[Passage]]]], reader: _Reader) -> tuple[tuple[float, float], float]:
-    """Scale and shift from raw score to probability, and the share of true items without any pair."""
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """From raw scores to probabilities.
+
+    `lines` are (scale, shift) to log-odds: first that of all dev items, then one a data set; `group_of` says by predicate code which
+    line holds (those of one data set alone). `nothing` is the share of true items without any pair, `something` of those with one.
+    `plain` are the numbers of the rule for other languages.
+    """
+
+    lines: tuple[tuple[float, float], ...]
+    group_of: dict[int, int]
+    nothing: float
+    something: float
+    plain: dict[str, float]
+
+
+def _plain(foreign: Sequence[Example], share: float) -> dict[str, float]:
+    """The rule for languages whose words are not learnt.
+
+    What the order of the names and the way between them say is learnt from Korean pairs that people annotated; how often names in a
+    found passage are related at all, `share`, from the dev items.
+    """
     from sklearn.linear_model import LogisticRegression
+
+    rows, labels = [], []
+    for example in foreign:
+        link = example.mentions.links[0]
+        if TITLE not in (link.s.kind, link.o.kind):
+            gap = link.o.first - link.s.last if link.s.last <= link.o.first else link.s.first - link.o.last
+            rows.append((float(np.log1p(max(0, gap))), float(link.s.last <= link.o.first)))
+            labels.append(example.label)
+    x = np.array(rows)
+    gap_weight, order_weight = LogisticRegression(C=10.0).fit(x, labels).coef_[0]
+    odds = float(np.log(share / (1 - share)))
+    shift = odds - float(x.mean(axis=0) @ (gap_weight, order_weight))
+    return {"gap": float(gap_weight), "subject_first": float(order_weight), "shift": shift, "with_title": share}
+
+
+def calibrate(fitted: Fitted, dev: Sequence[Items], foreign: Sequence[Example], reader: _Reader) -> Calibration:
+    """Logistic regression of the label on an item's highest raw score."""
+    from sklearn.linear_model import LogisticRegression
+
+    def line(highest: NDArray[np.float64], labels: NDArray[np.bool_]) -> tuple[float, float]:
+        model = LogisticRegression(C=100.0).fit(highest[:, None], labels)
+        return float(model.coef_[0, 0]), float(model.intercept_[0])
 
     parts = [_dev_scores(fitted, items, reader) for items in dev]
     highest, some, labels = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    model = LogisticRegression(C=100.0).fit(highest[some][:, None], labels[some])
-    return (float(model.coef_[0, 0]), float(model.intercept_[0])), float(labels[~some].mean())
+    lines = [line(highest[some], labels[some])]
+    group_of: dict[int, int] = {}
+    for number, (items, (own, has, truth)) in enumerate(zip(dev, parts, strict=True), start=1):
+        lines.append(line(own[has], truth[has]))
+        for _, claim, _ in items:
+            code = predicate_words(claim.predicate.label).label_code
+            group_of[code] = number if group_of.get(code, number) == number else 0
+    share = float(labels[some].mean())
+    return Calibration(tuple(lines), group_of, float(labels[~some].mean()), share, _plain(foreign, share))
 
 
-def save(fitted: Fitted, calibration: tuple[float, float], nothing: float, out_dir: Path) -> None:
+def save(fitted: Fitted, calibration: Calibration, out_dir: Path) -> None:
     """Writes `cue.npz` and `cue.json`."""
     arrays: dict[str, NDArray[Any]] = {}
     scales: dict[str, float] = {}
-    coefficients = fitted.full.coef_[0]
-    size = 1 << HASH_BITS
-    for name, weights in (("crossed", coefficients[:size]), ("uncrossed", coefficients[size:]), ("general", fitted.general.coef_[0])):
+    for name, weights in (("crossed", fitted.crossed), ("uncrossed", fitted.uncrossed), ("general", fitted.general)):
         parts, scales[name] = _quantised(weights)
         arrays |= {f"{name}_{part}": values for part, values in parts.items()}
     tree_arrays, numbers = export_trees(fitted.trees)
     arrays |= {f"trees_{part}": values for part, values in tree_arrays.items()}
     arrays["known_codes"] = np.array(sorted(fitted.known), dtype=np.int64)
     arrays["known_counts"] = np.array([fitted.known[code] for code in sorted(fitted.known)], dtype=np.int64)
+    arrays["group_codes"] = np.array(sorted(calibration.group_of), dtype=np.int64)
+    arrays["groups"] = np.array([calibration.group_of[code] for code in sorted(calibration.group_of)], dtype=np.int8)
     settings = {
         "format": FORMAT,
         "hash_bits": HASH_BITS,
         "scales": scales,
-        "intercept": float(fitted.full.intercept_[0]),
-        "general_intercept": float(fitted.general.intercept_[0]),
+        "intercept": fitted.intercepts[0],
+        "general_intercept": fitted.intercepts[1],
         "trees": numbers,
-        "calibration": calibration,
-        "p_without_names": nothing,
+        "calibration": calibration.lines,
+        "p_without_names": calibration.nothing,
+        "p_with_names": calibration.something,
+        "plain": calibration.plain,
     }
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(out_dir / "cue.npz", **arrays)
+        np.savez_compressed(out_dir / "cue.npz", allow_pickle=False, **arrays)
         (out_dir / "cue.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise storage_error(error, str(out_dir)) from error
+
+
+def examples(data_dir: Path, say: Progress = lambda line: None) -> tuple[list[Example], list[Items], list[Example], _Reader]:
+    """Every English training pair, the dev items of both data sets, and the Korean annotated pairs."""
+    reader = _Reader()
+    found: list[Example] = []
+    dev: list[Items] = []
+    for name in ("wiki-triples", "biomed-triples"):
+        splits = retrieved(data_dir / name, ("train", "dev"))
+        found += examples_of(name, splits["train"], reader)
+        dev.append(splits["dev"])
+    wiki = data_dir / "wiki-triples"
+    documents = {row["doc_id"]: row for row in _rows(wiki / "corpus.jsonl")}
+    found += annotated("pairs", _rows(wiki / "train-pairs.jsonl"), documents, reader, 1.0)
+    say(f"{len(found)} pairs of the triple sets")
+    extra = _rows(data_dir / "judge-extra" / "relations.jsonl")
+    found += annotated("extra", [row for row in extra if row["lang"] == "en"], {}, reader, EXTRA_WEIGHT)
+    foreign = annotated("foreign", [row for row in extra if row["lang"] == "ko"], {}, reader, 1.0)
+    return found, dev, foreign, reader
+
+
+def train(data_dir: Path, out_dir: Path, seed: int = 0, say: Progress = lambda line: None) -> None:
+    """Trains the judge from `data_dir` (which holds wiki-triples, biomed-triples and judge-extra) and writes its files to `out_dir`.
+
+    The same data and seed give the same files. Raises `InputError` or `StorageError` where a file cannot be read or written, and
+    `ModelError` where scikit-learn or the embedded retriever is missing.
+    """
+    try:
+        import sklearn  # noqa: F401
+    except ImportError as error:
+        raise ModelError("training needs scikit-learn", todo="Install kgaudit[train].") from error
+    found, dev, foreign, reader = examples(data_dir, say)
+    fitted = fit(found, seed, say)
+    save(fitted, calibrate(fitted, dev, foreign, reader), out_dir)
+    say(f"written to {out_dir}")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,11 @@ from gx.here import Validate
 
 POSTGRES = Path(__file__).parents[1] / "postgres"
 
+
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.getbasetemp().parent / f"kgaudit-postgres-{os.getpid()}"
-    for parent in folder.parents:  # the server runs as another user, which has to reach its folder
-        if parent.stat().st_uid == os.getuid() and not parent.stat().st_mode & 0o001:
-            parent.chmod(parent.stat().st_mode | 0o011)
+def postgres() -> Iterator[str]:
+    # Not below pytest's own folder: the server runs as another user, which has to reach it.
+    folder = tempfile.mkdtemp(prefix="kgaudit-postgres-")
     started = subprocess.run(["bash", POSTGRES, "start", folder], capture_output=True, text=True)
     if started.returncode:
         if os.environ.get("CI"):
@@ -30,7 +30,8 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(params=["pandas", "sqlite", "postgresql"])
 def validate(request: pytest.FixtureRequest, tmp_path: Path) -> Validate:
     """Validates a run on each engine: `validate(run, suite, **options)`."""
-    from kgaudit_expectations import check_table, read_labels, validate_run, validate_sql, write_sql
+    from kgaudit.gate.labels import read_labels
+    from kgaudit_expectations import check_table, validate_run, validate_sql, write_sql
 
     if request.param == "pandas":
         return validate_run

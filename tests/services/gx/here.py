@@ -1,4 +1,4 @@
-"""Skips the module that imports it, aloud, where Great Expectations is not installed; under CI that is a failure."""
+"""What these tests share: they need Great Expectations, which the environment of the other tests does not have."""
 
 import importlib.util
 import os
@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-if importlib.util.find_spec("great_expectations") is None:
-    said = "Great Expectations is not installed here: pip install 'kgaudit[gx]' psycopg2-binary"
-    if os.environ.get("CI"):
-        pytest.fail(said, pytrace=False)
-    pytest.skip(said, allow_module_level=True)
+Validate = Callable[..., Any]
+"""Validates a run on some engine: `validate(run, suite, labels=..., docs=...)`."""
 
 IGNORED = [
     # Great Expectations, the libraries below it, and sockets and files that they leave to the garbage collector.
@@ -21,5 +18,11 @@ IGNORED = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-Validate = Callable[..., Any]
-"""Validates a run on some engine: `validate(run, suite, labels=..., docs=...)`."""
+
+def need_great_expectations() -> None:
+    """Skips the module that calls it, aloud, where Great Expectations is not installed; under CI that is a failure."""
+    if importlib.util.find_spec("great_expectations") is None:
+        said = "Great Expectations is not installed here: pip install 'kgaudit[gx]' psycopg2-binary"
+        if os.environ.get("CI"):
+            pytest.fail(said, pytrace=False)
+        pytest.skip(said, allow_module_level=True)

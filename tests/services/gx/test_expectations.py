@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from fake_run import entry, make_run, passage, span
 
-from gx.here import IGNORED, Validate
+from gx.here import IGNORED, Validate, need_great_expectations
 from kgaudit.triples import Place, Triple
 
+need_great_expectations()
 pytestmark = IGNORED
 
 PASSAGE = passage("Norrby Pumps is based in Skagen. It makes pumps.")
@@ -157,7 +158,9 @@ def test_conflicts_agree_with_looking_at_every_pair() -> None:
             group.append({"key": key, "o": draw.choice("abc"), **bounds})
         spans = [_span(row) for row in group]
         expected = {
-            row["key"] for s, e, row in spans if any(other["o"] != row["o"] and s < until and since < e for since, until, other in spans)
+            row["key"]
+            for s, e, row in spans
+            if any(other["o"] != row["o"] and s < until and since < e for since, until, other in spans)
         }
         assert {row["key"] for row in _in_conflict(group)} == expected, group
 
@@ -176,41 +179,75 @@ def test_freshness(validate: Validate, tmp_path: Path) -> None:
         assert check.success is success, (as_of, check.words)
 
 
-def labels_file(tmp_path: Path, rows: list[Any], answers: list[Any], **design: Any) -> Path:
-    path = tmp_path / "labels.jsonl"
-    lines = [json.dumps({"key": one.claim.key, "label": answer, **design}) for one, answer in zip(rows, answers, strict=True)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
-
-
 def test_accuracy_from_labels(validate: Validate, tmp_path: Path) -> None:
     import kgaudit_expectations as ke
 
-    rows = [quoted(f"S{i}") for i in range(2000)]
+    rows = [quoted(f"S{i}") for i in range(1000)]
     run = make_run(tmp_path / "run", rows)
-    labels = labels_file(tmp_path, rows[:120], [i >= 10 for i in range(100)] + [None] * 20)
+    labels = tmp_path / "labels.jsonl"
+    answers = ["false"] * 10 + ["true"] * 90 + ["unsure"] * 5
+    lines = [{"key": row.claim.key, "label": answer, "design": "simple_random"} for row, answer in zip(rows, answers, strict=False)]
+    chosen = [{"key": row.claim.key, "label": "true"} for row in rows[200:400]]  # picked by somebody: no random sample
+    labels.write_text("".join(json.dumps(line) + "\n" for line in [*lines, *chosen]), encoding="utf-8")
 
     def check(**values: Any) -> Any:
         expectation = ke.ExpectAccuracyLowerBoundToBeAtLeast(**values)
         return only(validate(run, suite_of(expectation), labels=labels), "expect_accuracy_lower_bound_to_be_at_least")
 
-    # Wilson, 90 of 100: 0.8256 to 0.9448, a little narrower as 100 of 2,000 are known.
+    # Wilson, 90 of 100: 0.8256 to 0.9448.
     assert check(min_value=0.825).success
-    assert not check(min_value=0.84).success
-    assert "100 labels" in check().words
+    assert not check(min_value=0.8257).success
+    assert "accuracy 90 %, interval 82.56 % to 94.48 % from 100 labels" in check().words
     assert not check(min_value=0.5, min_labels=101).success
 
 
-def test_labels_of_several_designs_are_no_sample(tmp_path: Path) -> None:
+def test_labels_drawn_by_the_gate_give_its_interval(tmp_path: Path) -> None:
+    from kgaudit.gate.designs import Design, draw
+    from kgaudit.gate.estimators import estimate
+    from kgaudit.gate.labels import read_labels
+    from kgaudit.gate.rows import read_rows
+    from kgaudit.gate.samples import match
+    from kgaudit.runs.reader import RunReader
+    from kgaudit_expectations import check_table
+    from kgaudit_expectations.accuracy import accuracy_interval
+    from kgaudit_expectations.metrics import LabelledRows
+
+    rows = [quoted(f"S{i // 3}", predicate=f"p{i % 5}", object=f"O{i}") for i in range(900)]
+    run = make_run(tmp_path / "run", rows)
+    found = read_rows(RunReader(run))
+    for design in (Design(), Design("stratified", seed=3), Design("cluster", seed=5)):
+        drawn = draw(found, design, 120)
+        lines = [
+            {
+                "key": found.keys[one.row].as_py(),
+                "label": "false" if i % 6 == 0 else "true",
+                "design": design.kind,
+                "sample": design.text,
+            }
+            for i, one in enumerate(drawn)
+        ]
+        path = tmp_path / "labels.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        labels = read_labels(path)
+        answered = match(found, labels).answered
+        assert answered is not None
+        expected = estimate(answered.sample(found, 1e12), "wilson")
+        labelled = LabelledRows.from_frame(check_table(run, labels).to_pandas(), {})
+        interval = accuracy_interval(labelled, 900, 0.95)
+        assert (interval.design, interval.labels) == (design.kind, expected.labels)
+        assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
+
+
+def test_labels_of_several_designs_are_no_sample() -> None:
     from kgaudit_expectations.accuracy import accuracy_interval
     from kgaudit_expectations.metrics import Labelled
 
-    plain = [Labelled(True, None, None, None, None)] * 40
+    plain = [Labelled(True, "simple_random", None, None, None)] * 40
     with pytest.raises(ValueError, match="several designs"):
         accuracy_interval([*plain, Labelled(True, "cluster", None, "c", 1.0)], 1000, 0.95)
-    with pytest.raises(ValueError, match="weights"):
-        accuracy_interval([Labelled(True, "stratified", "a", None, None)] * 40, 1000, 0.95)
-    weighted = [Labelled(i % 2 == 0, "stratified", "ab"[i % 2], None, 9.0 if i % 2 else 1.0) for i in range(80)]
+    with pytest.raises(ValueError, match="unknown design"):
+        accuracy_interval([Labelled(True, "by hand", None, None, None)] * 40, 1000, 0.95)
+    weighted = [Labelled(i % 2 == 0, "stratified", "ab"[i % 2], None, 22.5 if i % 2 else 2.5) for i in range(80)]
     interval = accuracy_interval(weighted, 1000, 0.95)
     assert interval.value == pytest.approx(0.1)  # b, all false, weighs nine times as much
 
@@ -258,9 +295,10 @@ def test_complete_results_hold_every_key(tmp_path: Path) -> None:
 
 
 def test_every_field_is_described_and_every_expectation_is_rendered() -> None:
-    import kgaudit_expectations as ke
     from great_expectations.expectations.registry import get_renderer_impl
     from great_expectations.render.renderer.inline_renderer import InlineRenderer
+
+    import kgaudit_expectations as ke
 
     needed = {"ExpectNoFunctionalPredicateConflicts": {"predicates": ["https://graph.example/led_by"]}}
     classes = [getattr(ke, name) for name in ke.__all__ if name.startswith("Expect")]
@@ -279,11 +317,35 @@ def test_every_field_is_described_and_every_expectation_is_rendered() -> None:
 
 
 def test_defaults_are_shown(tmp_path: Path) -> None:
-    import kgaudit_expectations as ke
     from great_expectations.expectations.registry import get_renderer_impl
+
+    import kgaudit_expectations as ke
 
     made = ke.ExpectPassRateToBeAtLeast()
     assert made.configuration.kwargs == {}
     _, render = get_renderer_impl(made.expectation_type, "renderer.prescriptive")
     (block,) = render(configuration=made.configuration)
     assert block.string_template["params"] == {"min_value": "90 %"}
+
+
+def test_a_database_holds_the_table_letter_for_letter(postgres: str, tmp_path: Path) -> None:
+    import sqlalchemy as sa
+
+    from kgaudit_expectations import check_table, write_sql
+    from kgaudit_expectations.table import CHECK_SCHEMA
+
+    labels = ['a "quoted", one', "two\nlines\r\n", "", "\\N", "\\.", "’é🜚\u202e", "tab\there", "nul\x00nul"]
+    table = check_table(
+        make_run(tmp_path / "run", [entry(label, label, label, confidence=None if i else 0.5) for i, label in enumerate(labels)])
+    )
+    expected = [
+        {name: value.replace("\x00", "\\u0000") if isinstance(value, str) else value for name, value in row.items()}
+        for row in table.to_pylist()
+    ]
+    for url in (postgres, f"sqlite:///{tmp_path / 'v.db'}"):
+        assert write_sql(table, url, "letters") == len(labels)
+        engine = sa.create_engine(url)
+        with engine.connect() as connection:
+            held = [dict(row._mapping) for row in connection.execute(sa.text(f"SELECT {', '.join(CHECK_SCHEMA.names)} FROM letters"))]
+        engine.dispose()
+        assert sorted(held, key=lambda row: row["key"]) == sorted(expected, key=lambda row: row["key"])

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from fake_run import entry, make_run, passage, span
 
-from gx.here import IGNORED, Validate
-from kgaudit.errors import InputError, RunError, UsageError
+from gx.here import IGNORED, Validate, need_great_expectations
+from kgaudit.errors import InputError, RunError, ServiceError, UsageError
 
+need_great_expectations()
 pytestmark = IGNORED
 
 PASSAGE = passage("Norrby Pumps is based in Skagen. It makes pumps.")
@@ -30,6 +30,15 @@ def suite_file(folder: Path, *expectations: Any, name: str = "suite.yaml") -> Pa
     path = folder / name
     path.write_text(json.dumps({"name": "nightly", "expectations": list(expectations)}), encoding="utf-8")
     return path
+
+
+def execute(url: str, statement: str) -> None:
+    import sqlalchemy as sa
+
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text(statement))
+    engine.dispose()
 
 
 def default_suite() -> Any:
@@ -61,7 +70,9 @@ def test_no_suite_passes_where_nothing_was_judged(verdict: Any, validate: Valida
     rows = [entry(f"S{i}", verdict=verdict) for i in range(3)] if verdict else []
     run = make_run(tmp_path / "run", rows, load={} if rows else {"claims": 0, "statements": 6, "left_out": {"schema": 5, "label": 1}})
     row_level = suite_file(tmp_path, {"type": "expect_no_refuted_triples", "kwargs": {"mostly": 0.1}})
-    others = suite_file(tmp_path, {"type": "expect_column_values_to_be_in_set", "kwargs": {"column": "p", "value_set": []}}, name="b.json")
+    others = suite_file(
+        tmp_path, {"type": "expect_column_values_to_be_in_set", "kwargs": {"column": "p", "value_set": []}}, name="b.json"
+    )
     for suite in (row_level, others):
         outcome = validate(run, suite)
         assert not outcome.success
@@ -81,6 +92,7 @@ def test_an_interrupted_run_does_not_pass(tmp_path: Path) -> None:
 
 def test_a_dropped_expectation_is_a_failure(tmp_path: Path) -> None:
     import great_expectations as gx
+
     from kgaudit_expectations import validate_run
 
     run = make_run(tmp_path / "run", [quoted("S")])
@@ -112,12 +124,13 @@ def test_an_exception_is_a_failure(tmp_path: Path) -> None:
 
     url = f"sqlite:///{tmp_path / 'v.db'}"
     write_sql(check_table(make_run(tmp_path / "run", [quoted("S")])), url, "verdicts")
-    engine = sa.create_engine(url)
-    with engine.begin() as connection:
-        connection.execute(sa.text("ALTER TABLE verdicts DROP COLUMN loose_quotes"))
-    engine.dispose()
-    outcome = validate_sql(url, "verdicts", suite_file(tmp_path, {"type": "expect_evidence_quotes_to_be_verbatim"}))
+    execute(url, "ALTER TABLE verdicts DROP COLUMN loose_quotes")
+    outcome = validate_sql(
+        url, "verdicts", suite_file(tmp_path, {"type": "expect_evidence_quotes_to_be_verbatim"}), docs=tmp_path / "docs"
+    )
     assert not outcome.success
+    (page,) = (tmp_path / "docs" / "validations").rglob("*.html")
+    assert "raised an exception" in page.read_text("utf-8")
     assert {check.type: check.raised for check in outcome.checks} == {
         "expect_triples_to_have_been_judged": False,
         "expect_evidence_quotes_to_be_verbatim": True,
@@ -135,10 +148,7 @@ def test_a_broken_table_does_not_pass(tmp_path: Path) -> None:
         ("DELETE FROM verdicts", "holds no row"),
     ]:
         write_sql(check_table(make_run(tmp_path / words, [quoted(f"S{i}") for i in range(3)])), url, "verdicts")
-        engine = sa.create_engine(url)
-        with engine.begin() as connection:
-            connection.execute(sa.text(change))
-        engine.dispose()
+        execute(url, change)
         outcome = validate_sql(url, "verdicts", suite_file(tmp_path, {"type": "expect_no_refuted_triples"}))
         assert not outcome.success
         assert words in " ".join(outcome.reasons)
@@ -158,6 +168,21 @@ def test_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         validate_sql(f"sqlite:///{tmp_path / 'empty.db'}", "verdicts")
     with pytest.raises(InputError, match="cannot be read"):
         validate_sql("postgresql+psycopg2://nobody@127.0.0.1:9/none", "verdicts")
+
+
+def test_databases_that_cannot_be_written(tmp_path: Path) -> None:
+    from kgaudit_expectations import check_table, write_sql
+
+    table = check_table(make_run(tmp_path / "run", [quoted("S")]))
+    for url, name, kind in [
+        ("sqlite:///x.db", 'v"; DROP', UsageError),
+        ("nonsense", "verdicts", UsageError),
+        ("mysql+nodriverofthatname://x/y", "verdicts", UsageError),
+        ("postgresql+psycopg2://nobody@127.0.0.1:9/none", "verdicts", ServiceError),
+        (f"sqlite:///{tmp_path}/no/such/folder/v.db", "verdicts", ServiceError),
+    ]:
+        with pytest.raises(kind):
+            write_sql(table, url, name)
 
 
 @pytest.mark.parametrize(
@@ -184,22 +209,21 @@ def test_suite_files_with_mistakes(content: str, words: str, tmp_path: Path) -> 
     assert str(path) in str(caught.value)
 
 
-def test_damaged_labels(tmp_path: Path) -> None:
-    from kgaudit_expectations import read_labels
-
-    path = tmp_path / "labels.jsonl"
-    for content, words in [("{", "labels.jsonl:1"), ('{"key": "a", "label": "perhaps"}', "perhaps"), ('{"label": true}', "key"), ("", "filled")]:
-        path.write_text(content, encoding="utf-8")
-        with pytest.raises(InputError) as caught:
-            read_labels(path)
-        assert words in str(caught.value)
-    votes = [("a", True), ("a", False), ("a", "true"), ("b", "false"), ("b", 1), ("c", ""), ("d", None), ("e", 0)]
-    path.write_text("\n".join(json.dumps({"key": key, "label": label}) for key, label in votes), encoding="utf-8")
-    assert {key: label.true for key, label in read_labels(path).items()} == {"a": True, "e": False}
-
-
 def _run_python(code: str) -> str:
     return subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_suite_parameters(tmp_path: Path) -> None:
+    from kgaudit_expectations import validate_run
+
+    run = make_run(tmp_path / "run", [quoted(f"S{i}", "refuted" if i < 3 else "supported") for i in range(30)])
+    suite = suite_file(tmp_path, {"type": "expect_pass_rate_to_be_at_least", "kwargs": {"min_value": {"$PARAMETER": "least"}}})
+    assert validate_run(run, suite, parameters={"least": 0.9}, docs=tmp_path / "docs").success
+    (page,) = (tmp_path / "docs" / "validations").rglob("*.html")
+    assert "90 %" in page.read_text("utf-8")
+    assert not validate_run(run, suite, parameters={"least": 0.91}).success
+    with pytest.raises(InputError, match="No value found"):
+        validate_run(run, suite)
 
 
 def test_registration() -> None:
@@ -212,6 +236,7 @@ def test_registration() -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     from click.testing import CliRunner
+
     from kgaudit_expectations.commands import validate
 
     run = make_run(tmp_path / "run", [quoted(f"S{i}", "refuted" if i < 2 else "supported") for i in range(30)])
