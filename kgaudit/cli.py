@@ -437,9 +437,8 @@ def bench(
 
 
 def _register() -> None:
-    from kgaudit_expectations.commands import validate
-
     from kgaudit.gate.commands import COMMANDS
+    from kgaudit_expectations.commands import validate
 
     for command in (*COMMANDS, validate):
         cli.add_command(command)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -48,6 +48,31 @@ class Passage:
         return sha256(f"{self.document_id}\x00{self.document_digest}\x00{self.start}\x00{self.end}".encode()).hexdigest()[:32]
 
 
+READ_CHARACTERS = 6000
+"""What is read of a document around what a search found in it. What a text says of a name often stands sentences away from it, and
+how often and how near two names stand in the whole document says more than one passage does."""
+
+
+def reading_of(document: Document, found: Passage) -> Passage:
+    """The document as a passage, or `READ_CHARACTERS` of it around `found` where it is longer."""
+    if len(document.text) <= READ_CHARACTERS:
+        start, end = 0, len(document.text)
+    else:
+        spare = max(0, READ_CHARACTERS - (found.end - found.start))
+        start = max(0, min(found.start - spare // 2, len(document.text) - READ_CHARACTERS))
+        end = min(len(document.text), max(start + READ_CHARACTERS, found.end))
+        start = start if start == 0 else _word_start(document.text, start, found.start)
+    return replace(found, start=start, end=end, text=document.text[start:end])
+
+
+def _word_start(text: str, start: int, limit: int) -> int:
+    """The first beginning of a word at or after `start`, before `limit`."""
+    at = start
+    while at < limit and not text[at - 1].isspace():
+        at += 1
+    return at if at < limit else start
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """What is asked of a retriever.
@@ -82,6 +107,15 @@ class Retriever(Protocol):
 
     def close(self) -> None:
         """Lets go of files and connections."""
+        ...
+
+
+@runtime_checkable
+class ReadsMany(Protocol):
+    """A retriever that reads many documents in one go, as one on a server should."""
+
+    def read_many(self, identities: Sequence[str]) -> list[Document | None]:
+        """What `Retriever.document` gives for each id."""
         ...
 
 

@@ -149,9 +149,8 @@ class Mention:
 def find_name(original: str, folded: Folded, name: str) -> Iterator[Mention]:
     """Every place in which `name` stands as a whole, offsets into `folded.text`. Short acronyms must agree in case."""
     key = fold_name(name)
-    # A cheap test first: most names are not in most passages.
-    head = key.split(" ", 1)[0]
-    if not key or head not in folded.text:
+    # A cheap test first: most names are not in most passages, and making a pattern costs more than looking.
+    if not key or (key not in folded.text and not (" " in key and "  " in folded.text)):
         return
     pattern = _name_pattern(key)
     assert pattern is not None

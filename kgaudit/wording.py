@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from typing import Protocol
 from urllib.parse import unquote
 
@@ -112,6 +114,20 @@ def fragment_reason(label: str) -> str:
     return ""
 
 
+_SCALE = re.compile(r"\bin (thousand|million|billion)s?\b")
+_POWERS = {"thousand": 3, "million": 6, "billion": 9}
+
+
+def in_units(entity: Entity, predicate: str) -> Entity:
+    """A number whose predicate says that it counts thousands, millions or billions ("revenue in million euros"), as the documents
+    would write it: 684.5 becomes 684.5 million."""
+    scale = _SCALE.search(predicate)
+    if scale is None or entity.value is None or not re.fullmatch(r"[+-]?\d+(?:\.\d+)?", entity.value):
+        return entity
+    value = format(Decimal(entity.value).scaleb(_POWERS[scale[1]]), "f")
+    return replace(entity, label=f"{entity.label} {scale[1]}", aliases=(), value=value)
+
+
 class ClaimBuilder:
     """Builds claims from candidates. `languages` are preferred for labels, in that order; "" stands for labels without one."""
 
@@ -130,8 +146,9 @@ class ClaimBuilder:
     def claim(self, candidate: Candidate) -> Claim:
         """The candidate in words. The statement to check is set only where the predicate says nothing."""
         triple = candidate.triple
-        subject, obj = self.entity(triple.s), self.entity(triple.o)
+        subject = self.entity(triple.s)
         card = self._cards.get(triple.p) or PredicateCard(iri=iri_of(triple.p), label=local_name(iri_of(triple.p)))
+        obj = in_units(self.entity(triple.o), card.label)
         statements = candidate.statements
         fragment = fragment_reason(subject.label)
         if not fragment and not obj.is_literal:

@@ -10,6 +10,8 @@ from kgaudit.models.judge import Weighing
 from kgaudit.triples import Triple, name_term
 from kgaudit.verdicts import Stance
 
+pytest.register_assert_rewrite("contract")
+
 
 def make_claim(subject: str, predicate: str, obj: str, **changes: object) -> Claim:
     triple = Triple(name_term(subject), name_term(predicate), name_term(obj))

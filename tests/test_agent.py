@@ -15,7 +15,7 @@ from kgaudit.agent.loop import MAX_SEARCHES, verify
 from kgaudit.agent.policies import make_policy, policy_names
 from kgaudit.agent.policies.scripted import Scripted
 from kgaudit.claims import Claim, Entity, PredicateCard
-from kgaudit.documents import Document, Passage, Query
+from kgaudit.documents import READ_CHARACTERS, Document, Passage, Query, reading_of
 from kgaudit.errors import ServiceError, UsageError
 from kgaudit.literals import XSD
 from kgaudit.verdicts import Stance, Trajectory, Verdict, steps_from_json, steps_to_json
@@ -62,26 +62,55 @@ def test_rewriting_never_asks_twice_and_stays_within_the_limit() -> None:
     retriever = WordRetriever(PASSAGES)
     trajectory = run(make_claim("Sund", "owns", "Halden"), retriever=retriever)
     folded = [" ".join(query.casefold().split()) for query in retriever.queries]
-    read = [step for step in trajectory.steps if step.action == "read_document"]
-    assert len(folded) == len(set(folded)) == trajectory.searches - len(read)
-    assert [step.query for step in read] == ["d3"]
+    assert len(folded) == len(set(folded)) == trajectory.searches
     assert 1 < trajectory.searches <= MAX_SEARCHES
     combinations = [step.combination for step in trajectory.steps if step.action == "search_documents"]
     assert combinations[0] == "s+o"
     assert "s+p" in combinations
 
 
-def test_names_that_stand_apart_are_found_by_reading_the_document() -> None:
-    apart = [make_passage("d9", "Norrby was founded by a fisherman."), make_passage("d8", "Nothing.")]
+def apart(text: str) -> tuple[WordRetriever, str]:
+    """A retriever that knows one document and finds its first sentence only."""
 
     class Apart(WordRetriever):
         def document(self, identity: str) -> Document | None:
-            return Document("d9", "Norrby was founded by a fisherman. It grew. In 1990 it bought what it owns: Halden.")
+            return Document("d9", text)
 
-    trajectory = run(make_claim("Norrby", "owns", "Halden"), retriever=Apart(apart))
+    return Apart([make_passage("d9", text.split(". ")[0] + ".")]), text
+
+
+def test_document_of_a_passage_is_read_beyond_it() -> None:
+    retriever, text = apart("Norrby was founded by a fisherman. It grew. In 1990 it bought what it owns: Halden.")
+    trajectory = run(make_claim("Norrby", "owns", "Halden"), retriever=retriever)
     assert trajectory.verdict.verdict == "supported"
-    assert trajectory.verdict.evidence[0].quote.endswith("owns: Halden.")
+    assert trajectory.verdict.evidence[0].quote == text
+    assert [step.action for step in trajectory.steps] == ["search_documents", "conclude"]
+
+
+def test_names_that_stand_far_apart_are_found_by_reading_on() -> None:
+    filling = "The harbour froze in every winter of those years. " * 140
+    retriever, text = apart(f"Norrby was founded by a fisherman. {filling}Norrby grew. In 1990 it bought what it owns: Halden.")
+    trajectory = run(make_claim("Norrby", "owns", "Halden"), retriever=retriever)
+    assert trajectory.verdict.verdict == "supported"
+    (span,) = trajectory.verdict.evidence
+    assert span.quote == text[span.start : span.end]
+    assert span.quote.startswith("Norrby grew.")
     assert [step.action for step in trajectory.steps] == ["search_documents", "read_document", "conclude"]
+
+
+def test_reading_of_a_long_document_holds_what_was_found() -> None:
+    text = " ".join(f"word{i}" for i in range(5000))
+    document = Document("d", text, "Title")
+    for start in (0, 20_000, len(text) - 50):
+        found = Passage("d", start, min(start + 300, len(text)), text[start : start + 300])
+        reading = reading_of(document, found)
+        assert reading.start <= found.start
+        assert reading.end >= found.end
+        assert reading.text == text[reading.start : reading.end]
+        assert len(reading.text) <= READ_CHARACTERS
+        assert reading.start == 0 or text[reading.start - 1] == " "
+    whole = Document("d", text[:1000])
+    assert reading_of(whole, Passage("d", 10, 20, text[10:20])).text == whole.text
 
 
 def test_rewriting_finds_what_the_first_query_missed() -> None:

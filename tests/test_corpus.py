@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from kgaudit.documents import Document
+from kgaudit.errors import InputError
 from kgaudit_retrievers.corpus import read_documents
 from kgaudit_retrievers.pages import html_page, markdown_page
 from kgaudit_retrievers.passages import MAX_CHARACTERS, pieces, windows
 from kgaudit_retrievers.terms import count_long_words, language_of, terms
-
-from kgaudit.documents import Document
-from kgaudit.errors import InputError
 
 ROW = {"id": "d1", "title": "Note", "text": "Norrby Pumps has its seat in Orvik.", "lang": "en", "date": "2024-05-01", "url": "u"}
 DOCUMENT = Document("d1", ROW["text"], "Note", "en", "2024-05-01", "u")

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kgaudit_retrievers.embedded import EmbeddedRetriever, IndexReport, build_index
-from kgaudit_retrievers.postings import Postings, PostingsWriter
 
 from kgaudit.documents import Passage, Query, Retriever
 from kgaudit.errors import EmptyInputError, InputError, SearchIndexError, StorageError, UsageError
+from kgaudit_retrievers.embedded import EmbeddedRetriever, IndexReport, build_index
+from kgaudit_retrievers.postings import Postings, PostingsWriter
 
 Make = Callable[..., EmbeddedRetriever]
 

@@ -17,7 +17,6 @@ from kgaudit.models.cue import CueJudge, load_default, read_model
 from kgaudit.models.features import HASH_BITS, Hashed, dot
 from kgaudit.models.mentions import find_mentions
 from kgaudit.models.reading import read
-from kgaudit.models.rivals import find_better_object, rivals, with_object
 from kgaudit.models.trees import Trees
 from kgaudit.models.values import XSD
 from kgaudit.triples import Triple
@@ -162,37 +161,6 @@ def test_weighing_takes_the_strongest_and_names_it_first() -> None:
     nothing = judge.weigh(claim, [], [])
     assert nothing.p_supported < 0.2
     assert nothing.deciding == ()
-
-
-def test_rivals_are_of_the_objects_kind_and_the_better_one_is_named() -> None:
-    text = "Ada Quist (born 5 March 1990 in Pecs) moved to Trieste in 2012."
-    year = _claim("Ada Quist", "date of birth", "2012", kind="gYear")
-    assert rivals(year, _passage(text)) == ("5 March 1990",)
-    assert rivals(_claim("Ada Quist", "place of birth", "Trieste"), _passage(text)) == ("Pecs",)
-    assert with_object(year, "5 March 1990").object.is_literal
-    assert not with_object(_claim("Ada Quist", "place of birth", "Trieste"), "Pecs").object.is_literal
-
-
-class _Scripted:
-    """Supports exactly the claims about one object."""
-
-    name, digest = "scripted", "0"
-
-    def __init__(self, right: str, own: float) -> None:
-        self._right, self._own = right, own
-
-    def judge(self, pairs: list[tuple[Claim, Passage]]) -> list[Stance]:
-        p = [0.9 if claim.object.label == self._right else self._own for claim, _ in pairs]
-        return [Stance(x, 0.0, 1 - x, 0, 1) for x in p]
-
-
-def test_a_better_object_needs_a_weak_claim_and_a_strong_rival() -> None:
-    claim, passage = _claim("Ada Quist", "place of birth", "Trieste"), _passage("Ada Quist left Pecs for Trieste.")
-    found = find_better_object(_Scripted("Pecs", 0.1), claim, [_passage("Nothing."), passage])  # type: ignore[arg-type]
-    assert found is not None
-    assert found[:2] == ("Pecs", 1)
-    assert find_better_object(_Scripted("Pecs", 0.4), claim, [passage]) is None  # type: ignore[arg-type]
-    assert find_better_object(_Scripted("Rome", 0.1), claim, [passage]) is None  # type: ignore[arg-type]
 
 
 def test_trees_agree_with_a_walk_by_hand() -> None:

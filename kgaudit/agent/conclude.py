@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kgaudit.agent.rivals import Rival
 from kgaudit.documents import Passage
@@ -75,9 +76,21 @@ def verdict_from(
     )
 
 
+def _odds(p: float) -> float:
+    p = min(max(p, 1e-4), 1.0 - 1e-4)
+    return p / (1.0 - p)
+
+
+def share_with_rival(weighing: Weighing, rival: Rival, weight: float) -> Weighing:
+    """The weighing of a claim of which only one can hold, beside its strongest rival, whose odds count by `weight`."""
+    claimed, other = _odds(weighing.p_supported), weight * _odds(rival.stance.supports)
+    total = 1.0 + claimed + other
+    return Weighing(claimed / total, max(weighing.p_refuted * (1.0 - claimed / total), other / total), weighing.deciding)
+
+
 def refuted_by_rival(rival: Rival, weighing: Weighing) -> Verdict:
     """The verdict where the documents state something else in the place of the claim's object or subject."""
-    stance = Stance(weighing.p_supported, rival.stance.supports, 0.0, rival.stance.start, rival.stance.end, rival.stance.note)
+    stance = replace(rival.stance, supports=0.0, refutes=rival.stance.supports)
     spans = evidence([rival.passage], [stance], [0], "refutes")
     place = f" as {rival.role}" if rival.role == "subject" else ""
     return Verdict(
@@ -85,7 +98,7 @@ def refuted_by_rival(rival: Rival, weighing: Weighing) -> Verdict:
         reason=f"document {rival.passage.document_id} states “{rival.label}”{place} instead, and there is only one",
         route="retrieval",
         p_supported=weighing.p_supported,
-        confidence=rival.stance.supports * (1.0 - weighing.p_supported),
+        confidence=weighing.p_refuted,
         evidence=spans,
         better_object=rival.label if rival.role == "object" else None,
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 from kgaudit.claims import Claim
-from kgaudit.documents import Document, Passage, Query, Retriever
+from kgaudit.documents import Document, Passage, Query, ReadsMany, Retriever, reading_of
 from kgaudit.errors import KgauditError
 from kgaudit.models.judge import Judge, Weighing
 from kgaudit.retries import with_retries
@@ -76,7 +76,7 @@ class BatchingEnvironment:
         self._judgements: Batcher[Sequence[tuple[Claim, Passage]], list[Stance]] = Batcher(self._judge_many, judge_batch, "judge")
 
     async def search(self, query: Query, k: int) -> list[Passage]:
-        """The best `k` passages; transient errors are retried."""
+        """What is read of the documents of the best `k` passages (`reading_of`), each once; transient errors are retried."""
         return await with_retries(lambda: self._searches((query, k)))
 
     async def read(self, document_id: str) -> Document | None:
@@ -94,9 +94,25 @@ class BatchingEnvironment:
     def _search_many(self, requests: list[tuple[Query, int]]) -> list[list[Passage]]:
         k = max(k for _, k in requests)
         found = self._retriever.search([query for query, _ in requests], k)
-        return [passages[:wanted] for passages, (_, wanted) in zip(found, requests, strict=True)]
+        best = [passages[:wanted] for passages, (_, wanted) in zip(found, requests, strict=True)]
+        ids = list(dict.fromkeys(passage.document_id for passages in best for passage in passages))
+        documents = dict(zip(ids, self._read_many(ids), strict=True))
+        return [self._readings(passages, documents) for passages in best]
+
+    def _readings(self, passages: list[Passage], documents: Mapping[str, Document | None]) -> list[Passage]:
+        readings: dict[str, Passage] = {}
+        for passage in passages:
+            reading = readings.get(passage.document_id)
+            if reading is not None and reading.start <= passage.start and passage.end <= reading.end:
+                continue
+            document = documents[passage.document_id]
+            reading = reading_of(document, passage) if document else passage
+            readings[f"{passage.document_id} {passage.start}" if passage.document_id in readings else passage.document_id] = reading
+        return list(readings.values())
 
     def _read_many(self, ids: list[str]) -> list[Document | None]:
+        if isinstance(self._retriever, ReadsMany):
+            return self._retriever.read_many(ids)
         return [self._retriever.document(identity) for identity in ids]
 
     def _judge_many(self, requests: list[Sequence[tuple[Claim, Passage]]]) -> list[list[Stance]]:

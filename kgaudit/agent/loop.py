@@ -68,7 +68,7 @@ class Environment(Protocol):
     """What the loop and the policies act through."""
 
     async def search(self, query: Query, k: int) -> list[Passage]:
-        """The best passages."""
+        """What is read of the documents of the best `k` passages."""
         ...
 
     async def read(self, document_id: str) -> Document | None:

@@ -40,7 +40,7 @@ def any_names(passages: Iterable[Passage], entity: Entity) -> bool:
     return any(names_entity(passage, entity) for passage in passages)
 
 
-MAX_STRETCH = 2400
+MAX_STRETCH = 6000
 """The longest stretch of a document, in characters, that is read for two names that stand apart."""
 
 

@@ -1,17 +1,15 @@
 """The cue judge: reads the words around and between the two names, where they stand, and what else could stand there. numpy only.
 
 A hashed linear model scores the n-grams of the claim's best link and of its rivals (other names in the object's or subject's place,
-the names swapped); boosted trees join these scores with positions; a calibration makes their output a probability. In languages that
-the words were not learnt in, a smaller set of trees sees positions alone. Weights: `kgaudit/models/data` with MODEL_CARD.md, made by
-`kgaudit.training.cue`.
+the names swapped); boosted trees join these scores with positions; the mean of several such fits is calibrated to a probability.
+In languages that the words were not learnt in, only order and nearness of the names count. Weights: `kgaudit/models/data` with
+MODEL_CARD.md, made by `kgaudit.training.cue`.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,23 +17,25 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kgaudit.claims import Claim
+from kgaudit.claims import Claim, Entity
 from kgaudit.documents import Passage
 from kgaudit.errors import ModelError
 from kgaudit.models.contradictions import about_itself, denial, states_itself
-from kgaudit.models.features import HASH_BITS, dot, predicate_words, see, tree_features
+from kgaudit.models.features import HASH_BITS, Seen, dot, predicate_words, see, tree_features
 from kgaudit.models.judge import Weighing
 from kgaudit.models.mentions import PRONOUN, TITLE, Link, Mentions, find_mentions
 from kgaudit.models.reading import Reading, language_of, read
 from kgaudit.models.trees import Trees
-from kgaudit.text import fold_name
+from kgaudit.models.values import claimed_value
+from kgaudit.text import fold_name, fold_text
 from kgaudit.verdicts import Stance
 
-FORMAT = 1
+FORMAT = 2
 _TREE_PARTS = ("feature", "threshold", "left", "right", "value")
 _LEARNT = frozenset(("en",))
 _TURNED_BELOW, _TURNED_FROM = 0.3, 0.8
@@ -46,19 +46,53 @@ _SYMMETRIC = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """Everything that decides a stance.
+class Member:
+    """One fit: linear models, trees over them, and how many training rows each predicate had, by label code.
 
     `linear` holds dense weights of length 2**HASH_BITS: `crossed` and `uncrossed` of the full score, `general` of that which knows no
-    predicate. `known` counts training rows by predicate label code, `groups` says which calibration line holds for it.
+    predicate.
     """
 
     linear: dict[str, NDArray[np.float32]]
     trees: Trees
     known: dict[int, int]
+    intercept: float
+    general_intercept: float
+
+    def raw(self, seen: Seen, codes: Sequence[int], *, as_unknown: bool = False) -> NDArray[np.float64]:
+        """Log-odds of pairs, not calibrated; `as_unknown`: as if their predicates had not been trained on."""
+        general = dot(seen.uncrossed, self.linear["general"]) + self.general_intercept
+        full = dot(seen.uncrossed, self.linear["uncrossed"]) + self.intercept
+        if not as_unknown:
+            full = full + dot(seen.crossed, self.linear["crossed"])
+        counts = [0 if as_unknown else self.known.get(code, 0) for code in codes]
+        return self.trees.score(tree_features(seen, full, general, np.log1p(np.array(counts, dtype=np.float64))))
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Everything that decides a stance: members whose log-odds are averaged, and the calibration of their mean.
+
+    `groups` says which calibration line holds for a predicate, by label code; those of predicates that no member was trained on
+    have a line of their own.
+    """
+
+    members: tuple[Member, ...]
     groups: dict[int, int]
     settings: dict[str, Any]
     digest: str
+
+    def line_of(self, code: int) -> int:
+        """The number of the calibration line of a predicate."""
+        if not any(code in member.known for member in self.members):
+            return len(self.settings["calibration"]) - 1
+        return self.groups.get(code, 0)
+
+
+def mean_raw(members: Sequence[Member], seen: Seen, codes: Sequence[int], *, as_unknown: bool = False) -> NDArray[np.float64]:
+    """The mean of the members' log-odds."""
+    mean: NDArray[np.float64] = np.mean([member.raw(seen, codes, as_unknown=as_unknown) for member in members], axis=0)
+    return mean
 
 
 def read_model(folder: Path | Any) -> Model:
@@ -74,31 +108,36 @@ def read_model(folder: Path | Any) -> Model:
             )
         with weights.open("rb") as file, np.load(file, allow_pickle=False) as parts:
             arrays = {name: parts[name] for name in parts.files}
-        linear = {}
-        for name in ("crossed", "uncrossed", "general"):
-            dense = np.zeros(1 << HASH_BITS, dtype=np.float32)
-            dense[np.cumsum(arrays[f"{name}_steps"].astype(np.int64))] = (
-                arrays[f"{name}_weights"].astype(np.float32) * settings["scales"][name]
-            )
-            linear[name] = dense
-        known = dict(zip(arrays["known_codes"].tolist(), arrays["known_counts"].tolist(), strict=True))
         return Model(
-            linear=linear,
-            trees=_trees(arrays, "trees", settings),
-            known=known,
+            members=tuple(_member(arrays, f"{number}_", numbers) for number, numbers in enumerate(settings["members"])),
             groups=dict(zip(arrays["group_codes"].tolist(), arrays["groups"].tolist(), strict=True)),
             settings=settings,
             digest=sha256(raw + text).hexdigest(),
         )
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, LookupError, ValueError, TypeError, BadZipFile) as error:
         raise ModelError(
             f"the judge's weights cannot be read ({error})", where=str(folder), todo="Install kgaudit again or train the judge again."
         ) from error
 
 
-def _trees(arrays: dict[str, NDArray[Any]], name: str, settings: dict[str, Any]) -> Trees:
-    parts = {part: arrays[f"{name}_{part}"] for part in _TREE_PARTS}
-    return Trees(**parts, base=settings[name]["base"], depth=settings[name]["depth"])
+def _trees(parts: dict[str, NDArray[Any]], numbers: dict[str, Any]) -> Trees:
+    return Trees(base=numbers["base"], depth=numbers["depth"], **parts)
+
+
+def _member(arrays: dict[str, NDArray[Any]], prefix: str, numbers: dict[str, Any]) -> Member:
+    linear = {}
+    for name in ("crossed", "uncrossed", "general"):
+        dense = np.zeros(1 << HASH_BITS, dtype=np.float32)
+        places = np.cumsum(arrays[f"{prefix}{name}_steps"].astype(np.int64))
+        dense[places] = arrays[f"{prefix}{name}_weights"].astype(np.float32) * numbers["scales"][name]
+        linear[name] = dense
+    return Member(
+        linear=linear,
+        trees=_trees({part: arrays[f"{prefix}trees_{part}"] for part in _TREE_PARTS}, numbers["trees"]),
+        known=dict(zip(arrays[f"{prefix}known_codes"].tolist(), arrays[f"{prefix}known_counts"].tolist(), strict=True)),
+        intercept=numbers["intercept"],
+        general_intercept=numbers["general_intercept"],
+    )
 
 
 def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -128,6 +167,8 @@ class CueJudge:
         stances = [Stance(nothing, 0.0, 1.0 - nothing, 0, 0, "does not hold both names")] * len(pairs)
         found: list[tuple[int, Claim, Reading, Mentions]] = []
         for i, (claim, passage) in enumerate(pairs):
+            if not (_may_name(passage, claim.subject) and _may_name(passage, claim.object)):
+                continue  # reading costs more than looking
             text, title = self._read(passage)
             mentions = find_mentions(claim, text, title)
             if mentions.links:
@@ -187,16 +228,24 @@ class CueJudge:
         """Calibrated probabilities of pairs that hold both names."""
         if not pairs:
             return np.zeros(0)
-        model = self._model
-        seen = see(pairs)
-        general = dot(seen.uncrossed, model.linear["general"])
-        full = dot(seen.crossed, model.linear["crossed"]) + dot(seen.uncrossed, model.linear["uncrossed"]) + model.settings["intercept"]
+        model, seen = self._model, see(pairs)
         codes = [predicate_words(claim.predicate.label).label_code for claim, _, _ in pairs]
-        known = np.log1p(np.array([model.known.get(code, 0) for code in codes], dtype=np.float64))
-        x = tree_features(seen, full, general + model.settings["general_intercept"], known)
-        raw = model.trees.score(x)
-        lines = np.array(model.settings["calibration"])[[model.groups.get(code, 0) for code in codes]]
+        raw = mean_raw(model.members, seen, codes)
+        lines = np.array(model.settings["calibration"])[[model.line_of(code) for code in codes]]
         return _sigmoid(raw * lines[:, 0] + lines[:, 1])
+
+
+@lru_cache(maxsize=8192)
+def _plain(text: str) -> str:
+    return " ".join(fold_text(text).split())
+
+
+def _may_name(passage: Passage, entity: Entity) -> bool:
+    """Whether a full name of the entity stands anywhere in text or title; dates and numbers may, in words that are not looked for."""
+    if entity.is_literal and claimed_value(entity) is not None:
+        return True
+    text, title = _plain(passage.text), _plain(passage.title)
+    return any(name and (name in text or name in title) for name in map(fold_name, entity.names))
 
 
 def _turned(claim: Claim) -> Claim:

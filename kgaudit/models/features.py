@@ -287,6 +287,7 @@ POSITION_NAMES = (
     "names_between names_in_sentence nearer_to_s nearer_to_o commas brackets stems_between related_between stems_sentence "
     "related_sentence related_o_left related_o_right related_s_left related_s_right agreement literal negation value_rivals "
     "o_words s_words o_in_brackets related_gap rank_o_from_cue names_before_s verb_like "
+    "all_sentences sentences_with_both sentences_with_s sentences_with_o first_s first_o last_o share_s share_o "
 ).split()
 
 _NEGATIONS = frozenset(
@@ -336,7 +337,7 @@ def position_features(claim: Claim, reading: Reading, mentions: Mentions, words:
     value_rivals = sum(1 for first, _, value in reading.values if claim.object.is_literal and first not in o_words and value.is_date)
     return [
         float(min(distance_s, 60)),
-        float(min(abs(s_sentence - o_sentence), 5)) if not title_link else 6.0,
+        float(min(abs(s_sentence - o_sentence), 30)) if not title_link else 31.0,
         float(s_first),
         float(s.kind),
         float(o.kind),
@@ -344,12 +345,12 @@ def position_features(claim: Claim, reading: Reading, mentions: Mentions, words:
         min(link.cost, 90.0),
         min(mentions.links[1].cost, 90.0) if len(mentions.links) > 1 else 99.0,
         float(len(mentions.links)),
-        float(min(len(mentions.s), 5)),
-        float(min(len(mentions.o), 5)),
+        float(min(len(mentions.s), 20)),
+        float(min(len(mentions.o), 20)),
         float(mentions.s_in_title),
         float(mentions.o_in_title),
-        float(min(o_sentence, 5)),
-        float(min(len(reading.words), 150)),
+        float(min(o_sentence, 30)),
+        float(min(len(reading.words), 1500)),
         float(sum(1 for a, b in others if begin <= a < right.first)),
         float(min(sum(1 for a, b in others if low <= a < high), 12)),
         float(min(nearer_s, 8)),
@@ -375,6 +376,25 @@ def position_features(claim: Claim, reading: Reading, mentions: Mentions, words:
         min(cue_rank, 9.0),
         float(min(sum(1 for a, b in others if low <= a < (s.first if s.kind != TITLE else low)), 6)),
         float(len(sentence)),
+        *_document_features(reading, mentions),
+    ]
+
+
+def _document_features(reading: Reading, mentions: Mentions) -> list[float]:
+    """How the two names are spread over all that was read: what one sentence does not tell."""
+    s = [reading.sentence_of[place.first] for place in mentions.s if place.kind != TITLE]
+    o = [reading.sentence_of[place.first] for place in mentions.o if place.kind != TITLE]
+    count = len(reading.sentence_spans)
+    return [
+        float(min(count, 60)),
+        float(len(set(s) & set(o))),
+        float(len(set(s))),
+        float(len(set(o))),
+        float(min(s, default=-1)),
+        float(min(o, default=-1)),
+        float(max(o, default=-1)),
+        len(set(s)) / max(1, count),
+        len(set(o)) / max(1, count),
     ]
 
 

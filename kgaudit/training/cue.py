@@ -17,7 +17,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -26,20 +26,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgaudit.claims import Claim, Entity, PredicateCard
-from kgaudit.documents import Passage, Query
+from kgaudit.documents import Document, Passage, Query, Retriever, reading_of
 from kgaudit.errors import InputError, ModelError, storage_error
-from kgaudit.models.cue import FORMAT
-from kgaudit.models.features import BEST, HASH_BITS, Hashed, Seen, dot, predicate_words, see, tree_features
+from kgaudit.models.cue import FORMAT, Member, mean_raw
+from kgaudit.models.features import BEST, HASH_BITS, Hashed, Seen, predicate_words, see, tree_features
 from kgaudit.models.mentions import TITLE, Mentions, find_mentions
 from kgaudit.models.reading import Reading, language_of, read
-from kgaudit.text import sentences
+from kgaudit.models.trees import Trees
 from kgaudit.triples import Triple
 
 FOLDS = 5
 C_LINEAR = 4.0
-EXTRA_WEIGHT = 0.5
+MIXES: tuple[dict[str, float], ...] = ({"extra": 0.5}, {"extra": 0.0}, {"extra": 0.25, "biomed-triples": 2.0})
+"""How much the examples of each source count (1 where it is not named) in each of the fits that are averaged."""
 DOUBTFUL_WEIGHT = 0.5
-LONGEST = 2400
 Progress = Callable[[str], None]
 Items = Sequence[tuple[dict[str, Any], Claim, list[Passage]]]
 
@@ -124,7 +124,8 @@ def retrieved(folder: Path, splits: Sequence[str], k: int = 5) -> dict[str, list
                 Query(f"{claim.subject.label} {claim.object.label}", (claim.subject.names[:8], claim.object.names[:8]))
                 for claim in claims
             ]
-            out[split] = list(zip(rows, claims, retriever.search(queries, k), strict=True))
+            found = [_readings(retriever, passages) for passages in retriever.search(queries, k)]
+            out[split] = list(zip(rows, claims, found, strict=True))
         retriever.close()
     return out
 
@@ -135,6 +136,14 @@ def _states(row: dict[str, Any], passage: Passage) -> bool:
         piece["doc_id"] == passage.document_id and (piece["text"][:60] in passage.text or piece["text"][-60:] in passage.text)
         for piece in row["evidence"]
     )
+
+
+def _readings(retriever: Retriever, passages: Sequence[Passage]) -> list[Passage]:
+    """What the agent reads of the documents that a search found, each document once."""
+    first = {passage.document_id: passage for passage in reversed(passages)}
+    ordered = dict.fromkeys(passage.document_id for passage in passages)
+    documents = {identity: retriever.document(identity) for identity in ordered}
+    return [reading_of(document, first[identity]) for identity, document in documents.items() if document is not None]
 
 
 def examples_of(source: str, items: Sequence[tuple[dict[str, Any], Claim, list[Passage]]], reader: _Reader) -> list[Example]:
@@ -154,40 +163,20 @@ def examples_of(source: str, items: Sequence[tuple[dict[str, Any], Claim, list[P
     return out
 
 
-def _windows(identity: str, title: str, text: str, language: str) -> list[Passage]:
-    spans = sentences(text)
-    out = []
-    for first in range(0, max(1, len(spans) - 1), 2):
-        window = spans[first : first + 3]
-        if window:
-            out.append(Passage(identity, window[0][0], window[-1][1], text[window[0][0] : window[-1][1]], title, language))
-    return out
-
-
 def annotated(
     source: str, rows: Sequence[dict[str, Any]], documents: dict[str, dict[str, Any]], reader: _Reader, weight: float
 ) -> list[Example]:
-    """For each annotated (triple, document) row the passage in which the names stand nearest."""
+    """The annotated (triple, document) rows whose document, read as the agent reads it, names both."""
     out = []
     for n, row in enumerate(rows):
         claim = claim_of(row)
-        document = documents[row["doc_id"]] if "text" not in row else row
-        best: tuple[Reading, Mentions] | None = None
-        for passage in _windows(row["doc_id"], document.get("title") or "", document["text"], document.get("lang") or ""):
-            text, title = reader(passage)
-            mentions = find_mentions(claim, text, title)
-            if mentions.links and (best is None or mentions.links[0].cost < best[1].links[0].cost):
-                best = text, mentions
-        if best is None and len(document["text"]) <= LONGEST:
-            # The agent reads such a document whole.
-            passage = Passage(
-                row["doc_id"], 0, len(document["text"]), document["text"], document.get("title") or "", document.get("lang") or ""
-            )
-            text, title = reader(passage)
-            mentions = find_mentions(claim, text, title)
-            best = (text, mentions) if mentions.links else None
-        if best is not None:
-            out.append(Example(claim, *best, row["stated"] == "supports", (source, n), row["doc_id"], weight))
+        content = documents[row["doc_id"]] if "text" not in row else row
+        document = Document(row["doc_id"], content["text"], content.get("title") or "", content.get("lang") or "")
+        whole = Passage(document.id, 0, len(document.text), document.text, document.title, document.language)
+        text, title = reader(reading_of(document, whole))
+        mentions = find_mentions(claim, text, title)
+        if mentions.links:
+            out.append(Example(claim, text, mentions, row["stated"] == "supports", (source, n), row["doc_id"], weight))
     return out
 
 
@@ -299,27 +288,7 @@ def _quantised(weights: NDArray[np.float32]) -> tuple[dict[str, NDArray[Any]], f
     return {"steps": np.diff(places, prepend=0).astype(np.uint32), "weights": small[places]}, scale
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """What training learnt, before calibration: dense weights and intercepts of the linear models, trees, rows by predicate code."""
-
-    crossed: NDArray[np.float32]
-    uncrossed: NDArray[np.float32]
-    general: NDArray[np.float32]
-    intercepts: tuple[float, float]
-    trees: Any
-    known: dict[int, int]
-
-    def raw(self, pairs: Sequence[tuple[Claim, Reading, Mentions]]) -> NDArray[np.float64]:
-        """Log-odds of pairs that hold both names, not calibrated."""
-        seen = see(pairs)
-        known = np.log1p([self.known.get(predicate_words(claim.predicate.label).label_code, 0) for claim, _, _ in pairs])
-        full = dot(seen.crossed, self.crossed) + dot(seen.uncrossed, self.uncrossed) + self.intercepts[0]
-        general = dot(seen.uncrossed, self.general) + self.intercepts[1]
-        return np.asarray(self.trees.decision_function(tree_features(seen, full, general, known)))
-
-
-def fit(examples: Sequence[Example], seed: int, say: Progress = lambda line: None) -> Fitted:
+def fit(examples: Sequence[Example], seed: int, say: Progress = lambda line: None) -> Member:
     """Linear models and trees from examples."""
     import scipy.sparse as sp
 
@@ -345,18 +314,24 @@ def fit(examples: Sequence[Example], seed: int, say: Progress = lambda line: Non
     say("trees")
     full_model, general_model = _fit_linear(both[best], labels, weights, seed), _fit_linear(alone[best], labels, weights, seed)
     coefficients = full_model.coef_[0]
-    return Fitted(
-        _dense(coefficients[: len(crossed_columns)], crossed_columns),
-        _dense(coefficients[len(crossed_columns) :], alone_columns),
-        _dense(general_model.coef_[0], alone_columns),
-        (float(full_model.intercept_[0]), float(general_model.intercept_[0])),
-        trees,
-        dict(known),
+    arrays, numbers = export_trees(trees)
+    return Member(
+        linear={
+            "crossed": _dense(coefficients[: len(crossed_columns)], crossed_columns),
+            "uncrossed": _dense(coefficients[len(crossed_columns) :], alone_columns),
+            "general": _dense(general_model.coef_[0], alone_columns),
+        },
+        trees=Trees(base=numbers["base"], depth=numbers["depth"], **arrays),
+        known=dict(known),
+        intercept=float(full_model.intercept_[0]),
+        general_intercept=float(general_model.intercept_[0]),
     )
 
 
-def _dev_scores(fitted: Fitted, items: Items, reader: _Reader) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Highest raw score of each item, whether it has any pair, and its label."""
+def _dev_scores(
+    members: Sequence[Member], items: Items, reader: _Reader
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Highest raw score of each item (-inf: no pair), the same as if its predicate were unknown, and its label."""
     pairs, owners = [], []
     for n, (_, claim, passages) in enumerate(items):
         for passage in passages:
@@ -365,18 +340,22 @@ def _dev_scores(fitted: Fitted, items: Items, reader: _Reader) -> tuple[NDArray[
             if mentions.links:
                 pairs.append((claim, text, mentions))
                 owners.append(n)
-    highest = np.full(len(items), -np.inf)
-    np.maximum.at(highest, owners, fitted.raw(pairs))
-    return highest, np.isfinite(highest), np.array([bool(row["label"]) for row, _, _ in items])
+    seen = see(pairs)
+    codes = [predicate_words(claim.predicate.label).label_code for claim, _, _ in pairs]
+    highest = np.full((2, len(items)), -np.inf)
+    for row, as_unknown in zip(highest, (False, True), strict=True):
+        np.maximum.at(row, owners, mean_raw(members, seen, codes, as_unknown=as_unknown))
+    return highest[0], highest[1], np.array([bool(row["label"]) for row, _, _ in items])
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """From raw scores to probabilities.
 
-    `lines` are (scale, shift) to log-odds: first that of all dev items, then one a data set; `group_of` says by predicate code which
-    line holds (those of one data set alone). `nothing` is the share of true items without any pair, `something` of those with one.
-    `plain` are the numbers of the rule for other languages.
+    `lines` are (scale, shift) to log-odds: first that of all dev items, then one a data set, last that of predicates that were not
+    trained on (dev scored as if its predicates were not). `group_of` says by predicate code which line holds (those of one data set
+    alone). `nothing` is the share of true items without any pair, `something` of those with one. `plain` are the numbers of the rule
+    for other languages.
     """
 
     lines: tuple[tuple[float, float], ...]
@@ -408,7 +387,7 @@ def _plain(foreign: Sequence[Example], share: float) -> dict[str, float]:
     return {"gap": float(gap_weight), "subject_first": float(order_weight), "shift": shift, "with_title": share}
 
 
-def calibrate(fitted: Fitted, dev: Sequence[Items], foreign: Sequence[Example], reader: _Reader) -> Calibration:
+def calibrate(members: Sequence[Member], dev: Sequence[Items], foreign: Sequence[Example], reader: _Reader) -> Calibration:
     """Logistic regression of the label on an item's highest raw score."""
     from sklearn.linear_model import LogisticRegression
 
@@ -416,39 +395,49 @@ def calibrate(fitted: Fitted, dev: Sequence[Items], foreign: Sequence[Example], 
         model = LogisticRegression(C=100.0).fit(highest[:, None], labels)
         return float(model.coef_[0, 0]), float(model.intercept_[0])
 
-    parts = [_dev_scores(fitted, items, reader) for items in dev]
-    highest, some, labels = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    parts = [_dev_scores(members, items, reader) for items in dev]
+    highest, unknown, labels = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    some = np.isfinite(highest)
     lines = [line(highest[some], labels[some])]
     group_of: dict[int, int] = {}
-    for number, (items, (own, has, truth)) in enumerate(zip(dev, parts, strict=True), start=1):
-        lines.append(line(own[has], truth[has]))
+    for number, (items, (own, _, truth)) in enumerate(zip(dev, parts, strict=True), start=1):
+        lines.append(line(own[np.isfinite(own)], truth[np.isfinite(own)]))
         for _, claim, _ in items:
             code = predicate_words(claim.predicate.label).label_code
             group_of[code] = number if group_of.get(code, number) == number else 0
+    lines.append(line(unknown[some], labels[some]))
     share = float(labels[some].mean())
     return Calibration(tuple(lines), group_of, float(labels[~some].mean()), share, _plain(foreign, share))
 
 
-def save(fitted: Fitted, calibration: Calibration, out_dir: Path) -> None:
+def save(members: Sequence[Member], calibration: Calibration, out_dir: Path) -> None:
     """Writes `cue.npz` and `cue.json`."""
     arrays: dict[str, NDArray[Any]] = {}
-    scales: dict[str, float] = {}
-    for name, weights in (("crossed", fitted.crossed), ("uncrossed", fitted.uncrossed), ("general", fitted.general)):
-        parts, scales[name] = _quantised(weights)
-        arrays |= {f"{name}_{part}": values for part, values in parts.items()}
-    tree_arrays, numbers = export_trees(fitted.trees)
-    arrays |= {f"trees_{part}": values for part, values in tree_arrays.items()}
-    arrays["known_codes"] = np.array(sorted(fitted.known), dtype=np.int64)
-    arrays["known_counts"] = np.array([fitted.known[code] for code in sorted(fitted.known)], dtype=np.int64)
+    numbers = []
+    for number, member in enumerate(members):
+        scales: dict[str, float] = {}
+        for name, weights in member.linear.items():
+            parts, scales[name] = _quantised(weights)
+            arrays |= {f"{number}_{name}_{part}": values for part, values in parts.items()}
+        trees = member.trees
+        for part in ("feature", "threshold", "left", "right", "value"):
+            arrays[f"{number}_trees_{part}"] = getattr(trees, part)
+        arrays[f"{number}_known_codes"] = np.array(sorted(member.known), dtype=np.int64)
+        arrays[f"{number}_known_counts"] = np.array([member.known[code] for code in sorted(member.known)], dtype=np.int64)
+        numbers.append(
+            {
+                "scales": scales,
+                "intercept": member.intercept,
+                "general_intercept": member.general_intercept,
+                "trees": {"base": trees.base, "depth": trees.depth},
+            }
+        )
     arrays["group_codes"] = np.array(sorted(calibration.group_of), dtype=np.int64)
     arrays["groups"] = np.array([calibration.group_of[code] for code in sorted(calibration.group_of)], dtype=np.int8)
     settings = {
         "format": FORMAT,
         "hash_bits": HASH_BITS,
-        "scales": scales,
-        "intercept": fitted.intercepts[0],
-        "general_intercept": fitted.intercepts[1],
-        "trees": numbers,
+        "members": numbers,
         "calibration": calibration.lines,
         "p_without_names": calibration.nothing,
         "p_with_names": calibration.something,
@@ -476,7 +465,7 @@ def examples(data_dir: Path, say: Progress = lambda line: None) -> tuple[list[Ex
     found += annotated("pairs", _rows(wiki / "train-pairs.jsonl"), documents, reader, 1.0)
     say(f"{len(found)} pairs of the triple sets")
     extra = _rows(data_dir / "judge-extra" / "relations.jsonl")
-    found += annotated("extra", [row for row in extra if row["lang"] == "en"], {}, reader, EXTRA_WEIGHT)
+    found += annotated("extra", [row for row in extra if row["lang"] == "en"], {}, reader, 1.0)
     foreign = annotated("foreign", [row for row in extra if row["lang"] == "ko"], {}, reader, 1.0)
     return found, dev, foreign, reader
 
@@ -492,6 +481,10 @@ def train(data_dir: Path, out_dir: Path, seed: int = 0, say: Progress = lambda l
     except ImportError as error:
         raise ModelError("training needs scikit-learn", todo="Install kgaudit[train].") from error
     found, dev, foreign, reader = examples(data_dir, say)
-    fitted = fit(found, seed, say)
-    save(fitted, calibrate(fitted, dev, foreign, reader), out_dir)
+    members = []
+    for mix in MIXES:
+        say(f"fit with {mix}")
+        mixed = [replace(example, weight=example.weight * mix.get(example.item[0], 1.0)) for example in found]
+        members.append(fit([example for example in mixed if example.weight], seed, say))
+    save(members, calibrate(members, dev, foreign, reader), out_dir)
     say(f"written to {out_dir}")

@@ -1,9 +1,9 @@
-"""Vectors: the interface of what makes them, sentence-transformers behind it, and exact search over the vectors of an embedded index."""
+"""Vectors: what makes them, sentence-transformers behind that, and exact search over those of an embedded index."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
@@ -156,9 +156,14 @@ class DenseRetriever:
             found[i] = [self._texts.passage(number, float(scores[number])) for number in best]
         return found
 
-    def _scores(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        blocks = [vectors @ self._rows[at : at + _BLOCK].astype(np.float32).T for at in range(0, len(self._rows), _BLOCK)]
-        return np.concatenate(blocks, axis=1)
+    def _scores(self, vectors: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+        """One by one: a product of matrices rounds otherwise than one with a vector, and ranks must not depend on the batch."""
+        scores = np.empty((len(vectors), len(self._rows)), np.float32)
+        for at in range(0, len(self._rows), _BLOCK):
+            block = self._rows[at : at + _BLOCK].astype(np.float32)
+            for row, vector in zip(scores, vectors, strict=True):
+                row[at : at + _BLOCK] = block @ vector
+        return iter(scores)
 
     def document(self, identity: str) -> Document | None:
         """The document of this id, or None."""

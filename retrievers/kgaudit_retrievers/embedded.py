@@ -62,7 +62,7 @@ class EmbeddedRetriever:
     def search(self, queries: Sequence[Query], k: int) -> list[list[Passage]]:
         """The best `k` passages for each query, best first, ties by document id and place. Their score is that of BM25."""
         files = self._files()
-        return [self._search(files, query, k) for query in queries]
+        return [self._search(files, query, max(0, k)) for query in queries]
 
     def document(self, identity: str) -> Document | None:
         """The document of this id, or None."""

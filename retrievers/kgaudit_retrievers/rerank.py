@@ -10,7 +10,7 @@ from typing import Protocol
 from kgaudit.documents import Document, Passage, Query, Retriever
 from kgaudit_retrievers.dense import _load, _model_name, passage_text
 
-DEPTH = 30
+DEPTH = 50
 """Passages that are looked at again."""
 
 

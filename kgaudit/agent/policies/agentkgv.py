@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from kgaudit.agent import queries
 from kgaudit.agent.actions import Action, Answer, Conclude, ReadDocument, SearchDocuments
 from kgaudit.agent.attribution import attributed, said_of_itself
-from kgaudit.agent.conclude import refuted_by_rival, verdict_from
+from kgaudit.agent.conclude import REFUTED_FROM, SUPPORTED_FROM, refuted_by_rival, share_with_rival, verdict_from
 from kgaudit.agent.loop import MAX_SEARCHES, TOP_K, Environment, State
 from kgaudit.agent.mentions import any_names, names_both, names_entity
 from kgaudit.agent.rivals import strongest_rival
 from kgaudit.agent.statements import statement_claim, tempered
 from kgaudit.claims import Claim, Entity
-from kgaudit.documents import Passage
+from kgaudit.documents import READ_CHARACTERS, Passage
 from kgaudit.models.values import claimed_value
 from kgaudit.verdicts import Stance, Verdict, VerdictName
 from kgaudit.wording import is_unnamed
@@ -27,12 +27,13 @@ ENOUGH = 0.75
 """Evidence suffices from this probability of support or contradiction on."""
 
 MAX_STATEMENTS = 5
-UNSTATED, RIVAL_STATED = 0.3, 0.8
-"""A claim below the first is refuted where the documents state another object from the second on. Chosen on the dev split of
-wiki-triples: of the claims so refuted 9 in 10 are false."""
+RIVAL_WEIGHT = 0.15
+"""What the odds of the strongest rival count beside those of a claim of which only one can hold: it is the best of many candidates.
+Chosen on the dev split of wiki-triples, on predicates of one object: macro F1 .847 without rivals, .867 with; 62 refuted, 59 of
+them false."""
 
 MAX_READ = 2
-"""Documents read whole after a search that brought no passage with both names."""
+"""Long documents read for names that stand far apart, after a search that brought no passage with both names."""
 
 
 class AgentKGV:
@@ -47,8 +48,7 @@ class AgentKGV:
             "max_searches": MAX_SEARCHES,
             "max_read": MAX_READ,
             "enough": ENOUGH,
-            "unstated": UNSTATED,
-            "rival_stated": RIVAL_STATED,
+            "rival_weight": RIVAL_WEIGHT,
         }
 
     async def act(self, state: State, environment: Environment) -> Action:
@@ -95,12 +95,18 @@ class AgentKGV:
         claim = state.claim
         passages, stances = state.judged()
         weighing = environment.weigh(claim, passages, stances)
-        if weighing.p_supported < UNSTATED and not claim.statement and claim.triple.s != claim.triple.o:
+        alone, rival = weighing.p_supported, None
+        if not claim.statement and claim.triple.s != claim.triple.o:
             rival = await strongest_rival(claim, passages, environment)
-            if rival is not None and rival.stance.supports >= RIVAL_STATED and rival.stance.supports > weighing.p_refuted:
-                return refuted_by_rival(rival, weighing)
+        if rival is not None:
+            shared = share_with_rival(weighing, rival, RIVAL_WEIGHT)
+            if shared.p_refuted >= REFUTED_FROM:
+                return refuted_by_rival(rival, shared)
+            weighing = shared
         reasons: dict[VerdictName, str] = {}
         reason = _why_not_enough(state)
+        if rival is not None and weighing.p_supported < SUPPORTED_FROM <= alone:
+            reason = f"the documents speak for it, but also for “{rival.label}”, and there is only one"
         if reason:
             reasons["not_enough_evidence"] = reason
         statement = claim.statement or None
@@ -139,13 +145,14 @@ def _first_query(claim: Claim) -> SearchDocuments:
 
 
 def _next_document(state: State) -> ReadDocument | None:
-    """A document that names the subject and was not read yet: what is said of it may stand pages away from its name."""
+    """A document that names the subject and was read in part only: what is said of it may stand pages away from its name."""
     claim = state.claim
     passages = list(state.passages.values())
     if len(state.documents_read) >= MAX_READ or any(names_both(passage, claim) for passage in passages):
         return None
     for passage in passages:
-        if passage.document_id not in state.documents_read and names_entity(passage, claim.subject):
+        in_part = passage.start > 0 or len(passage.text) >= READ_CHARACTERS
+        if in_part and passage.document_id not in state.documents_read and names_entity(passage, claim.subject):
             return ReadDocument(passage.document_id)
     return None
 
