@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,6 @@ from kgaudit.gate.rows import Rows
 from kgaudit.verdicts import VERDICTS
 
 StrataName = Literal["predicate", "source", "verdict"]
-STRATA: tuple[StrataName, ...] = get_args(StrataName)
 
 PER_CLUSTER = 3
 STRATUM_FLOOR = 2

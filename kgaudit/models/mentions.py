@@ -51,9 +51,6 @@ class Mentions:
     links: tuple[Link, ...]
 
 
-_EXPANSION = re.compile(r"\(\s*\Z")
-
-
 def _initials(words: Sequence[str]) -> str:
     return "".join(word[0] for word in words if word and word not in ("of", "the", "and", "for", "de", "&")).lower()
 

@@ -79,10 +79,6 @@ class Reading:
         return self.folded.original(self.starts[first], self.ends[last - 1])
 
 
-def _capitalised(text: str, start: int) -> bool:
-    return text[start].isupper() or text[start].istitle()
-
-
 def _looks_like_code(word: str) -> bool:
     """5-HT1A, mTOR, COX-2: letters with digits, or capitals inside (asked of the original word)."""
     return any(c.isupper() for c in word[1:]) or (any(c.isdigit() for c in word) and any(c.isalpha() for c in word))

@@ -15,9 +15,8 @@ from functools import lru_cache
 from typing import Literal
 
 from kgaudit.claims import Entity
-from kgaudit.literals import STRING
+from kgaudit.literals import STRING, XSD
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
 Agreement = Literal["equal", "finer", "coarser", "differs"]
 
 _NUMBER_TYPES = frozenset(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kgaudit.sources.rules import RDF_TYPE, Role, Rules
+from kgaudit.sources.rules import Role, Rules
 from kgaudit.triples import iri_of
 
 STATEMENT_SCHEMA = pa.schema(
@@ -30,8 +30,6 @@ STATEMENT_SCHEMA = pa.schema(
 
 GIVEN_NAMES = STATEMENT_SCHEMA.with_metadata({"kgaudit": "given names"})
 """The schema of batches that hold the labels which rows give beside their triples: names, not statements of their own."""
-
-_TYPE_TERM = f"<{RDF_TYPE}>"
 
 
 def statement_batch(s: pa.Array, p: pa.Array, o: pa.Array, *, line: pa.Array, roles: RoleFinder, **said: pa.Array) -> pa.RecordBatch:

@@ -8,9 +8,8 @@ from kgaudit.agent import queries
 from kgaudit.agent.actions import Action, Conclude
 from kgaudit.agent.conclude import verdict_from
 from kgaudit.agent.loop import Environment, State
-from kgaudit.claims import Claim
 from kgaudit.documents import Passage
-from kgaudit.verdicts import Stance, Verdict
+from kgaudit.verdicts import Stance
 
 
 class SingleTurn:
@@ -26,10 +25,7 @@ class SingleTurn:
         if not state.observations:
             return queries.whole(state.claim)
         passages, stances = state.judged()
-        return Conclude(self._verdict(state.claim, passages, stances, environment))
-
-    def _verdict(self, claim: Claim, passages: Sequence[Passage], stances: Sequence[Stance], environment: Environment) -> Verdict:
-        return verdict_from(environment.weigh(claim, passages, stances), passages, stances, reasons={})
+        return Conclude(verdict_from(environment.weigh(state.claim, passages, stances), passages, stances, reasons={}))
 
     async def assess(self, state: State, found: Sequence[Passage], environment: Environment) -> list[Stance]:
         """The judge's stances."""
