@@ -200,8 +200,14 @@ def _step(step: dict[str, Any], passages: Mapping[str, Passage]) -> Node:
         "li",
         element("p", *head),
         element("p", shorten(step["note"], _TEXT_LIMIT), dir="auto") if step["note"] else None,
+        *(_call(*call[:2], failed=call[5]) for call in step.get("calls", ())),
         element("ul", *results, element("li", f"{more} more") if more > 0 else None) if results else None,
     )
+
+
+def _call(task: str, answer: str, *, failed: bool) -> Node:
+    head = f"the model gave no answer ({task}): " if failed else f"the model ({task}): "
+    return element("p", head, isolated(shorten(answer, _TEXT_LIMIT)), cls="quiet")
 
 
 def _result(passage_id: str, passage: Passage | None, stance: list[Any] | None) -> Node:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kgaudit.errors import UsageError
 from kgaudit.runs.files import make_folder, whole_file
-from kgaudit.runs.reader import RunReader
+from kgaudit.runs.state import open_reader
 from kgaudit.verdicts import VERDICT_SCHEMA
 
 ExportFormat = Literal["csv", "tsv", "jsonl", "parquet"]
@@ -26,13 +26,13 @@ _FORMULA = re.compile(r"[\s\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]")
 
 
 def export_verdicts(run: Path, to: Path, format: ExportFormat) -> int:
-    """Writes the verdict table (`VERDICT_SCHEMA`, one row a triple) of a run to the file `to`; returns the number of rows.
+    """Writes the verdict table (`VERDICT_SCHEMA`, one row a triple) of a run or state to the file `to`; returns the number of rows.
 
     The file is whole or not there. In CSV and TSV (UTF-8, every text cell quoted) the columns `evidence` and `places` are JSON, an
     empty cell is a value that is missing, and a text that a spreadsheet would run begins with an apostrophe; JSONL and Parquet
     are unchanged.
 
-    Raises `UsageError` where the format is none of ours, `RunError` where `run` is no run folder, `StorageError` where `to` cannot
+    Raises `UsageError` where the format is none of ours, `RunError` where `run` is neither, `StorageError` where `to` cannot
     be written.
     """
     writers: dict[str, Callable[[Iterator[pa.RecordBatch], IO[bytes]], int]] = {
@@ -43,7 +43,7 @@ def export_verdicts(run: Path, to: Path, format: ExportFormat) -> int:
     }
     if format not in writers:
         raise UsageError(f"{format!r} is no export format", todo=f"Use one of: {', '.join(EXPORT_FORMATS)}.")
-    reader = RunReader(run)
+    reader = open_reader(run)
     make_folder(to.parent)
     with whole_file(to) as stream:
         return writers[format](reader.batches(), stream)

@@ -35,6 +35,7 @@ from kgaudit.reports.spill import Spill
 from kgaudit.reports.summary import SOURCE_KINDS, Figures, SourceKind, figures
 from kgaudit.runs.files import make_folder, whole_file
 from kgaudit.runs.reader import RunReader
+from kgaudit.runs.state import open_reader
 from kgaudit.verdicts import VerdictName
 
 PAGE_ROWS = 50
@@ -48,14 +49,14 @@ Progress = Callable[[int, int], None]
 
 
 def write_report(run: Path, to: Path | None = None, progress: Progress | None = None) -> Path:
-    """Writes the report of a run to `to` (default: `report.html` in the run folder) and returns where it lies.
+    """Writes the report of a run or state to `to` (default: `report.html` in its folder) and returns where it lies.
 
     `progress` is called with the triples written and their number. The file is whole or not there; memory does not grow with the
     texts of the triples.
 
-    Raises `RunError` where `run` is no run folder or is damaged, `StorageError` where `to` cannot be written.
+    Raises `RunError` where `run` is neither or is damaged, `StorageError` where `to` cannot be written.
     """
-    reader = RunReader(run)
+    reader = open_reader(run)
     target = to or reader.path / "report.html"
     make_folder(target.parent)
     found = figures(reader)

@@ -20,9 +20,11 @@ from typing import IO, Any
 from xml.sax.saxutils import escape, quoteattr
 
 from kgaudit.predicates import learn_cards
-from kgaudit.runs.counts import count_verdicts
+from kgaudit.runs.counts import count_rows, sum_counts
 from kgaudit.runs.files import make_folder, whole_file
 from kgaudit.runs.reader import RunReader
+from kgaudit.runs.shards import run_candidates
+from kgaudit.runs.state import open_reader
 from kgaudit.sources import LoadedGraph
 from kgaudit.text import visible
 from kgaudit.wording import ClaimBuilder
@@ -42,8 +44,8 @@ def write_junit(run: Path, to: Path) -> int:
 
     The file is whole or not there. Raises `RunError` where `run` is no run folder, `StorageError` where `to` cannot be written.
     """
-    reader = RunReader(run)
-    counts = count_verdicts(reader.path)
+    reader = open_reader(run)
+    counts = sum_counts(count_rows(reader.batches(["verdict"]), "verdict"))
     left_out = _left_out(reader)
     seconds = sum(sum(batch["seconds"].to_pylist()) for batch in reader.batches(["seconds"]))
     numbers = {
@@ -129,12 +131,11 @@ def _detail(row: dict[str, Any]) -> str:
 
 
 def _left_out(reader: RunReader) -> set[str]:
-    """The keys of the graph that the run did not come to."""
+    """The keys that the run was to verify and did not come to."""
     if reader.summary.get("status") == "complete" or not (reader.path / "graph" / "load.json").is_file():
         return set()
     held = {key for batch in reader.batches(["key"]) for key in batch["key"].to_pylist()}
-    with closing(LoadedGraph.open(reader.path / "graph")) as graph:
-        return {candidate.key for candidate in graph.candidates() if candidate.key not in held}
+    return {candidate.key for candidate in run_candidates(reader.path) if candidate.key not in held}
 
 
 def _skipped_cases(reader: RunReader, keys: set[str]) -> Iterator[str]:
@@ -142,7 +143,7 @@ def _skipped_cases(reader: RunReader, keys: set[str]) -> Iterator[str]:
         return
     with closing(LoadedGraph.open(reader.path / "graph")) as graph:
         builder = ClaimBuilder(graph.names, learn_cards(graph))
-        for candidate in graph.candidates():
+        for candidate in run_candidates(reader.path):
             if candidate.key in keys:
                 claim = builder.claim(candidate)
                 name = f"{claim.subject.label} | {claim.predicate.label} | {claim.object.label} [{claim.key[:12]}]"

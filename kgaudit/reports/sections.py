@@ -37,6 +37,7 @@ _STATES = {
     "complete": ("Complete: every triple of the graph was taken up.", ""),
     "budget": ("Ended by its budget: the triples taken up are a part of the graph, taken in the order of the run.", "warn"),
     "interrupted": ("Not finished: the same command goes on where this run ended.", "warn"),
+    "unverified": ("Some triples of the graph have no verdict yet: the next run takes them up.", "warn"),
 }
 
 
@@ -129,6 +130,9 @@ def _nothing_judged(counts: Counts) -> Node | None:
 def _facts(reader: RunReader, total: Counts, links: Mapping[str, str]) -> Iterator[Node]:
     spec, summary = reader.spec, reader.summary
     yield from _load_facts(summary.get("load") or {}, links)
+    yield from _selection_facts(summary.get("selected") or {})
+    if spec.get("runs"):
+        yield from _fact("Verdicts from the runs", isolated(", ".join(map(str, spec["runs"]))))
     yield from _fact("Triples verified", f"{total.total:,}")
     for source in spec.get("kg") or ():
         yield from _fact("Knowledge graph", isolated(str(source.get("path", source)) if isinstance(source, dict) else str(source)))
@@ -136,6 +140,9 @@ def _facts(reader: RunReader, total: Counts, links: Mapping[str, str]) -> Iterat
     policy, judge = spec.get("policy") or {}, spec.get("judge") or {}
     yield from _fact("Policy", isolated(str(policy.get("name", "–"))))
     yield from _fact("Judge", isolated(str(judge.get("name", "–"))), ", digest ", _digest(judge.get("digest")))
+    if model := spec.get("model"):
+        rests = str((summary.get("model") or {}).get("confidence") or "uncalibrated")
+        yield from _fact("Language model", isolated(str(model["name"])), ", digest ", _digest(model["digest"]), f", confidence {rests}")
     yield from _fact(
         "Last call",
         f"{float(summary.get('seconds') or 0):,.1f} s, {many(int(summary.get('searches') or 0), 'search', 'searches')}, "
@@ -154,6 +161,20 @@ def _fact(name: str, *value: Node) -> Iterator[Node]:
 
 def _digest(digest: object) -> Node:
     return element("code", str(digest)[:16], title=str(digest)) if digest else "–"
+
+
+def _selection_facts(selected: Mapping[str, Any]) -> Iterator[Node]:
+    """What of the graph was new to its state: `summary.json`'s `selected`."""
+    if not selected:
+        return
+    again = f", {selected['again']:,} of them verified again" if selected["again"] else ""
+    yield from _fact("New triples", f"{selected['new']:,} of {selected['total']:,}{again}")
+    if selected["removed"]:
+        yield from _fact("Gone since the last run", f"{selected['removed']:,}")
+    if selected["unselected"]:
+        yield from _fact("Without a verdict and not chosen", f"{selected['unselected']:,}")
+    if selected["rests_on"]:
+        yield from _fact("The state rests on run", isolated(str(selected["rests_on"])))
 
 
 def _load_facts(load: Mapping[str, Any], links: Mapping[str, str]) -> Iterator[Node]:

@@ -16,7 +16,7 @@ from kgaudit.documents import Passage
 from kgaudit.errors import storage_error
 from kgaudit.reports.card import passage_ids
 from kgaudit.reports.rows import Ranking
-from kgaudit.runs.ledger import open_parts, passages_from_rows, read_part
+from kgaudit.runs.ledger import passages_from_rows
 from kgaudit.runs.reader import RunReader
 from kgaudit.verdicts import VERDICT_SCHEMA
 
@@ -50,8 +50,8 @@ class Spill:
         """
         try:
             wanted = self._fill_rows(reader, ranking)
-            for part in open_parts(reader.path / "passages"):
-                for row in read_part(part).to_pylist():
+            for table in reader.passage_tables():
+                for row in table.to_pylist():
                     if row["id"] in wanted:
                         self._passages[row["id"]] = self._write(row)
             self._file.flush()

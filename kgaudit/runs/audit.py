@@ -11,15 +11,17 @@ from datetime import datetime, timezone
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kgaudit.agent.conclude import ERROR_COST
 from kgaudit.agent.loop import Policy
 from kgaudit.agent.policies import Route, make_policy
 from kgaudit.agent.structure import StructuralRoute
 from kgaudit.agent.trusted import TrustedKG
 from kgaudit.claims import Claim, PredicateCard
 from kgaudit.documents import Passage, Retriever
-from kgaudit.errors import Interrupted, SpecMismatchError, storage_error
+from kgaudit.errors import Interrupted, SpecMismatchError, UsageError, storage_error
+from kgaudit.models.chat import ChatModel
 from kgaudit.models.judge import Judge
 from kgaudit.namesakes import find_namesakes
 from kgaudit.predicates import apply_yaml, learn_cards
@@ -34,6 +36,9 @@ from kgaudit.triples import Candidate
 from kgaudit.verdicts import Trajectory
 from kgaudit.wording import ClaimBuilder
 
+if TYPE_CHECKING:
+    from kgaudit.agent.policies.llm.use import ModelUse
+
 PART_ROWS = 500
 PART_SECONDS = 2.0
 """A part is written after this many verdicts or seconds: what a kill can lose."""
@@ -43,11 +48,16 @@ Report = Callable[[int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a run may spend; None: no limit. `seconds` is wall time by a monotonic clock."""
+    """What a run may spend; None: no limit. `seconds` is wall time by a monotonic clock.
+
+    `model_calls` and `tokens` (read and written) are those of the chat model.
+    """
 
     triples: int | None = None
     searches: int | None = None
     seconds: float | None = None
+    model_calls: int | None = None
+    tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +68,31 @@ class AuditOptions:
     run: Path
     source: SourceOptions = field(default_factory=SourceOptions)
     policy: str = "agentkgv"
+    error_cost: float = ERROR_COST
+    calibration: Path | None = None
     cards: Path | None = None
     trusted: tuple[Path, ...] = ()
     languages: tuple[str, ...] = ("en", "")
     budget: Budget = Budget()
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is verified: candidates of a loaded graph, all or a shard of them, and where what comes of it is kept.
+
+    `folder` takes ledger and summary, `spec` is the file of the specification. `inputs` name the files of the graph with their digests,
+    `identity` is what decides how they were read (`identity_of`), `load` the counts for the summary.
+    """
+
+    folder: Path
+    spec: Path
+    graph: LoadedGraph
+    trusted: LoadedGraph | None
+    inputs: list[dict[str, str]]
+    identity: dict[str, Any]
+    candidates: Callable[[], Iterator[Candidate]]
+    total: int
+    load: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -71,6 +102,8 @@ class Tally:
     verdicts: Counter[str] = field(default_factory=Counter)
     searches: int = 0
     judged_pairs: int = 0
+    model_calls: int = 0
+    tokens: int = 0
     seconds: float = 0.0
 
     def add(self, trajectory: Trajectory) -> None:
@@ -78,6 +111,8 @@ class Tally:
         self.verdicts[trajectory.verdict.verdict] += 1
         self.searches += trajectory.searches
         self.judged_pairs += trajectory.judged_pairs
+        self.model_calls += trajectory.model_calls
+        self.tokens += trajectory.tokens
 
 
 def file_digest(path: Path) -> str:
@@ -101,6 +136,7 @@ def audit(
     judge: Judge,
     *,
     index: str,
+    chat: ChatModel | None = None,
     stop: Stop | None = None,
     loading: Report | None = None,
     verifying: Report | None = None,
@@ -111,80 +147,170 @@ def audit(
     ledger is valid after each of them, and the same call goes on.
     """
     make_folder(options.run)
+    if (options.run / "plan.json").exists():
+        raise SpecMismatchError(
+            "the run was begun with a state of the graph", where=str(options.run), todo="Name it with --state, or give another folder."
+        )
     with RunLock(options.run):
-        return _Audit(options, retriever, judge, index, stop or Stop()).run(loading, verifying)
+        begun = time.monotonic()
+        inputs = inputs_of(options.kg)
+        graph = load(list(options.kg), options.run / "graph", options.source, loading)
+        work = Work(
+            folder=options.run,
+            spec=options.run / "spec.json",
+            graph=graph,
+            trusted=load_trusted(options),
+            inputs=inputs,
+            identity=identity_of(options),
+            candidates=graph.candidates,
+            total=graph.counts.claims,
+            load=asdict(graph.counts),
+        )
+        return verify_work(work, options, retriever, judge, index=index, chat=chat, stop=stop, verifying=verifying, begun=begun)
+
+
+def verify_work(
+    work: Work,
+    options: AuditOptions,
+    retriever: Retriever,
+    judge: Judge,
+    *,
+    index: str,
+    chat: ChatModel | None = None,
+    stop: Stop | None = None,
+    verifying: Report | None = None,
+    begun: float | None = None,
+) -> dict[str, Any]:
+    """Verifies what the ledger of `work` does not hold; returns the summary. Only one at a time on a folder (`RunLock`).
+
+    `begun` is when the clock of the budget started (`time.monotonic`). Raises what `audit` raises, without what only loading raises.
+    """
+    return _Audit(options, retriever, judge, index, chat, stop or Stop(), begun).run(work, verifying)
+
+
+def inputs_of(paths: Sequence[Path]) -> list[dict[str, str]]:
+    """The files with their digests, for the specification. Raises `StorageError`."""
+    return [{"path": str(path), "digest": file_digest(path)} for path in paths]
+
+
+def load_trusted(options: AuditOptions) -> LoadedGraph | None:
+    """The trusted graph, loaded into the run folder; None where none was given."""
+    return load(list(options.trusted), options.run / "trusted", SourceOptions(), None) if options.trusted else None
+
+
+def identity_of(options: AuditOptions) -> dict[str, Any]:
+    """What decides a verdict beside documents, judge and policy: how the graph was read, and what was given with it."""
+    digests = "".join(file_digest(path) for path in options.trusted)
+    return {
+        "source": _source_identity(options.source),
+        "cards": file_digest(options.cards) if options.cards else None,
+        "trusted": sha256(digests.encode()).hexdigest() if options.trusted else None,
+        "languages": list(options.languages),
+    }
+
+
+def model_use(options: AuditOptions, chat: ChatModel | None, run: Path) -> ModelUse | None:
+    """How the language model is used; None where there is none. Raises `UsageError` where the calibration is not of this model."""
+    path = options.calibration
+    if chat is None:
+        if path is not None:
+            raise UsageError("a calibration needs the model that it is of", where=str(path), todo="Name it with --model.")
+        return None
+    from kgaudit.agent.policies.llm.use import open_use
+    from kgaudit.runs.fence import keep_fence
+
+    return open_use(chat, keep_fence(run), path)
+
+
+def verifier_of(judge: Judge, chat: ChatModel | None, policy: Policy) -> dict[str, Any]:
+    """Who verifies, for the specification."""
+    return {
+        "judge": {"name": judge.name, "digest": judge.digest},
+        "model": {"name": chat.name, "digest": chat.digest} if chat else None,
+        "policy": {"name": policy.name, "settings": policy.settings},
+    }
 
 
 class _Audit:
-    def __init__(self, options: AuditOptions, retriever: Retriever, judge: Judge, index: str, stop: Stop) -> None:
+    def __init__(
+        self,
+        options: AuditOptions,
+        retriever: Retriever,
+        judge: Judge,
+        index: str,
+        chat: ChatModel | None,
+        stop: Stop,
+        begun: float | None,
+    ) -> None:
+        self._chat = chat
+        self._use: ModelUse | None = None
         self._options, self._retriever, self._judge, self._index, self._stop = options, retriever, judge, index, stop
-        self._begun = time.monotonic()
+        self._begun = time.monotonic() if begun is None else begun
         self._ended_by_budget = False
 
-    def run(self, loading: Report | None, verifying: Report | None) -> dict[str, Any]:
-        options = self._options
-        inputs = [{"path": str(path), "digest": file_digest(path)} for path in options.kg]
-        graph = load(list(options.kg), options.run / "graph", options.source, loading)
+    def run(self, work: Work, verifying: Report | None) -> dict[str, Any]:
+        options, graph = self._options, work.graph
         cards = learn_cards(graph)
         if options.cards:
             cards = apply_yaml(cards, options.cards)
         namesakes = find_namesakes(graph.names.shared(), graph.candidates())
         builder = ClaimBuilder(graph.names, cards, options.languages, namesakes)
-        trusted = self._trusted(cards)
-        policy = make_policy(options.policy, self._routes(graph, trusted))
-        self._keep_spec(inputs, policy, trusted)
-        ledger = Ledger(options.run)
+        trusted = self._trusted(work, cards)
+        self._use = model_use(options, self._chat, work.spec.parent)
+        policy = make_policy(options.policy, self._routes(graph, trusted), self._use, options.error_cost)
+        self._keep_spec(work, policy)
+        ledger = Ledger(work.folder)
         held = len(ledger)
-        summary = self._summary(graph, ledger, Tally(), "interrupted", held)
-        write_json(options.run / "summary.json", summary)
-        tally = self._verify(graph, builder, policy, ledger, verifying)
-        whole = graph.counts.claims <= len(ledger) or not self._missing(graph, ledger)
+        write_json(work.folder / "summary.json", self._summary(work, Tally(), "interrupted", held))
+        tally = self._verify(work, builder, policy, ledger, verifying)
+        whole = work.total <= len(ledger) or not self._missing(work, ledger)
         status = "complete" if whole else "budget" if self._ended_by_budget else "interrupted"
-        summary = self._summary(graph, ledger, tally, status, held)
-        write_json(options.run / "summary.json", summary)
+        summary = self._summary(work, tally, status, held)
+        write_json(work.folder / "summary.json", summary)
         if status == "interrupted":
             raise Interrupted(
-                f"interrupted: {len(ledger):,} of {graph.counts.claims:,} triples are done",
+                f"interrupted: {len(ledger):,} of {work.total:,} triples are done",
                 where=str(options.run),
                 todo="The same command goes on where this one ended.",
             )
         return summary
 
-    def _trusted(self, cards: dict[str, PredicateCard]) -> TrustedKG | None:
-        if not self._options.trusted:
+    def _trusted(self, work: Work, cards: dict[str, PredicateCard]) -> TrustedKG | None:
+        graph = work.trusted
+        if graph is None:
             return None
-        graph = load(list(self._options.trusted), self._options.run / "trusted", SourceOptions(), None)
         builder = ClaimBuilder(graph.names, cards, self._options.languages)
-        digest = sha256("".join(file_digest(path) for path in self._options.trusted).encode()).hexdigest()
-        name = self._options.trusted[0]
+        digest, name = work.identity["trusted"], self._options.trusted[0]
         return TrustedKG(graph.candidates(), lambda term: builder.entity(term).label, digest=digest, name=name)
 
     def _routes(self, graph: LoadedGraph, trusted: TrustedKG | None) -> Sequence[Route]:
         routes: list[Route] = [StructuralRoute(graph.schema, graph.names)]
         return [*routes, trusted] if trusted else routes
 
-    def _keep_spec(self, inputs: list[dict[str, str]], policy: Policy, trusted: TrustedKG | None) -> None:
-        options = self._options
+    def _keep_spec(self, work: Work, policy: Policy) -> None:
         decisive = {
             "snapshot": self._retriever.snapshot,
-            "judge": {"name": self._judge.name, "digest": self._judge.digest},
-            "policy": {"name": policy.name, "settings": policy.settings},
-            "source": _source_identity(options.source),
-            "cards": file_digest(options.cards) if options.cards else None,
-            "trusted": trusted.digest if trusted else None,
-            "languages": list(options.languages),
+            **verifier_of(self._judge, self._chat, policy),
+            **work.identity,
         }
-        path = options.run / "spec.json"
+        if work.folder == work.spec.parent:
+            self._write_spec(work, decisive)
+        else:  # one of several shards: the first to come decides for all
+            with RunLock(work.spec.parent, wait=60):
+                self._write_spec(work, decisive)
+
+    def _write_spec(self, work: Work, decisive: dict[str, Any]) -> None:
+        path = work.spec
         if path.exists():
             known = read_json(path)
             for name, value in decisive.items():
                 if known.get(name) != value:
                     raise SpecMismatchError(
                         f"the run was begun with another {_SPEC_WORDS[name]}",
-                        where=str(options.run),
+                        where=str(path.parent),
                         todo="Give a new folder with --run, or the options of the first call.",
                     )
-            new = [one for one in inputs if one not in known["kg"]]
+            new = [one for one in work.inputs if one not in known["kg"]]
             if new:
                 write_json(path, {**known, "kg": [*known["kg"], *new]})
             return
@@ -195,13 +321,14 @@ class _Audit:
                 "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
                 "kgaudit": version("kgaudit"),
                 "python": platform.python_version(),
-                "kg": inputs,
+                "kg": work.inputs,
                 "index": self._index,
+                **({"model_settings": self._chat.settings} if self._chat else {}),
                 **decisive,
             },
         )
 
-    def _verify(self, graph: LoadedGraph, builder: ClaimBuilder, policy: Policy, ledger: Ledger, verifying: Report | None) -> Tally:
+    def _verify(self, work: Work, builder: ClaimBuilder, policy: Policy, ledger: Ledger, verifying: Report | None) -> Tally:
         tally, waiting = Tally(), list[Entry]()
         places: dict[str, Candidate] = {}
         last_write = time.monotonic()
@@ -214,7 +341,7 @@ class _Audit:
 
         def claims() -> Iterator[Claim]:
             taken = 0
-            for candidate in graph.candidates():
+            for candidate in work.candidates():
                 if candidate.key in ledger:
                     continue
                 if self._is_spent(tally, taken):
@@ -230,10 +357,19 @@ class _Audit:
             if len(waiting) >= PART_ROWS or time.monotonic() - last_write >= PART_SECONDS:
                 flush()
             if verifying:
-                verifying(len(ledger) + len(waiting), graph.counts.claims)
+                verifying(len(ledger) + len(waiting), work.total)
 
         try:
-            verify_all(claims(), policy=policy, retriever=self._retriever, judge=self._judge, on_result=take, stop=self._stop)
+            verify_all(
+                claims(),
+                policy=policy,
+                retriever=self._retriever,
+                judge=self._judge,
+                on_result=take,
+                stop=self._stop,
+                chat=self._chat,
+                expected=min(work.total - len(ledger), self._options.budget.triples or work.total),
+            )
         finally:
             flush()
         tally.seconds = time.monotonic() - self._begun
@@ -244,23 +380,31 @@ class _Audit:
         return (
             (budget.triples is not None and taken >= budget.triples)
             or (budget.searches is not None and tally.searches >= budget.searches)
+            or (budget.model_calls is not None and tally.model_calls >= budget.model_calls)
+            or (budget.tokens is not None and tally.tokens >= budget.tokens)
             or (budget.seconds is not None and time.monotonic() - self._begun >= budget.seconds)
         )
 
-    def _missing(self, graph: LoadedGraph, ledger: Ledger) -> bool:
-        return any(candidate.key not in ledger for candidate in graph.candidates())
+    def _missing(self, work: Work, ledger: Ledger) -> bool:
+        return any(candidate.key not in ledger for candidate in work.candidates())
 
-    def _summary(self, graph: LoadedGraph, ledger: Ledger, tally: Tally, status: str, held: int) -> dict[str, Any]:
+    def _summary(self, work: Work, tally: Tally, status: str, held: int) -> dict[str, Any]:
         return {
             "status": status,
-            "verdicts": count_verdicts(self._options.run).verdicts,
+            "verdicts": count_verdicts(work.folder).verdicts,
             "verified_now": sum(tally.verdicts.values()),
             "verified_before": held,
-            "load": asdict(graph.counts),
+            "load": work.load,
             "searches": tally.searches,
             "judged_pairs": tally.judged_pairs,
+            "model_calls": tally.model_calls,
+            "tokens": tally.tokens,
+            **({"model": self._model_summary(self._chat)} if self._chat else {}),
             "seconds": round(time.monotonic() - self._begun, 3),
         }
+
+    def _model_summary(self, chat: ChatModel) -> dict[str, Any]:
+        return {"name": chat.name, "confidence": self._use.words(self._options.policy) if self._use else "", **asdict(chat.usage)}
 
 
 def _source_identity(options: SourceOptions) -> dict[str, Any]:
@@ -277,6 +421,7 @@ def _source_identity(options: SourceOptions) -> dict[str, Any]:
 _SPEC_WORDS = {
     "snapshot": "index (its documents differ)",
     "judge": "judge",
+    "model": "chat model",
     "policy": "policy",
     "source": "way of reading the graph (format, mapping, base or rules)",
     "cards": "file of predicate cards",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pyarrow as pa
 
 from kgaudit.runs.ledger import open_parts, read_part
 from kgaudit.verdicts import VERDICTS
@@ -43,10 +46,15 @@ def count_verdicts(run: Path) -> Counts:
 
 def count_by(run: Path, column: str) -> dict[str, Counts]:
     """The counts for each value of a text column of the verdict table, e.g. `p_label`."""
+    names = list(dict.fromkeys([column, "verdict"]))
+    return count_rows((read_part(part, names) for part in open_parts(run / "ledger")), column)
+
+
+def count_rows(tables: Iterable[pa.Table | pa.RecordBatch], column: str) -> dict[str, Counts]:
+    """The counts for each value of a text column in rows of the verdict table."""
     found: dict[str, Counts] = defaultdict(Counts)
-    for part in open_parts(run / "ledger"):
-        table = read_part(part, list(dict.fromkeys([column, "verdict"])))
-        table = table.append_column("group", table[column])
+    for rows in tables:
+        table = pa.table({"group": rows[column], "verdict": rows["verdict"]})
         for row in table.group_by(["group", "verdict"]).aggregate([([], "count_all")]).to_pylist():
             found[row["group"]].verdicts[row["verdict"]] += row["count_all"]
     return dict(found)

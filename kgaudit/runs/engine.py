@@ -11,10 +11,17 @@ from kgaudit.agent.loop import Environment, Policy, not_judged, verify
 from kgaudit.claims import Claim
 from kgaudit.documents import Passage, Retriever
 from kgaudit.errors import KgauditError
+from kgaudit.models.chat import ChatModel
 from kgaudit.models.judge import Judge
+from kgaudit.models.pool import pooled
 from kgaudit.verdicts import Trajectory
 
 IN_FLIGHT = 192
+IN_FLIGHT_WITH_MODEL = 64
+"""Fewer where a language model is asked: each claim has several calls under way, and what is in flight goes beyond a budget."""
+
+LOOK_SECONDS = 0.5
+"""How often it is looked at whether the run is to stop, where answers are slow in coming."""
 
 OnResult = Callable[[Claim, Trajectory, tuple[Passage, ...]], None]
 
@@ -48,7 +55,8 @@ async def verify_stream(
 ) -> None:
     """Verifies claims as they come from the iterator, at most `in_flight` at a time.
 
-    Raises the first `KgauditError` of a search or judgement after letting go of what is in flight.
+    Raises the first `KgauditError` of a search or judgement after letting go of what is in flight. When asked to stop, what is in
+    flight is finished, but where a language model is asked: that may take minutes, and the answers it gave are kept with the run.
     """
     running: dict[asyncio.Task[tuple[Trajectory, tuple[Passage, ...]]], Claim] = {}
     exhausted = False
@@ -60,9 +68,9 @@ async def verify_stream(
                     exhausted = True
                 else:
                     running[asyncio.create_task(_verify_one(claim, policy, environment))] = claim
-            if not running:
+            if not running or (stop.asked and environment.chat is not None):
                 return
-            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(running, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 claim = running.pop(task)
                 trajectory, passages = task.result()
@@ -81,12 +89,31 @@ def verify_all(
     judge: Judge,
     on_result: OnResult,
     stop: Stop | None = None,
+    chat: ChatModel | None = None,
+    expected: int = 0,
 ) -> None:
-    """`verify_stream` for callers that are not asynchronous. Raises `KgauditError` where the index or the judge fails."""
-    environment = BatchingEnvironment(retriever, judge)
+    """`verify_stream` for callers that are not asynchronous. Raises `KgauditError` where the index, the judge or the model fails.
+
+    `expected`: how many claims will come, where that is known; many are judged in several processes.
+
+    The connections of `chat` are closed at the end; it may be used again.
+    """
+    judges = pooled(judge, expected)
+    environment = BatchingEnvironment(retriever, judges or judge, chat, judges=judges.workers if judges else 1)
     stop = stop or Stop()
+
+    async def verified() -> None:
+        try:
+            in_flight = IN_FLIGHT if chat is None else IN_FLIGHT_WITH_MODEL
+            await verify_stream(iter(claims), policy, environment, on_result, stop, in_flight)
+        finally:
+            if chat is not None:
+                await chat.aclose()
+
     try:
         stop.running = True
-        asyncio.run(verify_stream(iter(claims), policy, environment, on_result, stop))
+        asyncio.run(verified())
     finally:
         environment.close()
+        if judges:
+            judges.close()

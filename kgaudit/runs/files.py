@@ -70,7 +70,8 @@ def read_json(path: Path) -> Any:
         raise InputError(f"damaged: {error}", where=str(path), todo="Restore the file, or begin a new run.") from error
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Removes what killed processes left half-written. Only under the run's lock."""
-    for leftover in folder.glob(f"{TEMPORARY_PREFIX}*"):
-        leftover.unlink(missing_ok=True)
+def remove_leftovers(folder: Path, *names: str) -> None:
+    """Removes what killed processes left half-written: of files of these names (patterns), or of any. Only under the run's lock."""
+    for name in names or ("",):
+        for leftover in folder.glob(f"{TEMPORARY_PREFIX}*{name}"):
+            leftover.unlink(missing_ok=True)

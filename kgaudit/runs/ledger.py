@@ -28,7 +28,7 @@ import pyarrow as pa
 from kgaudit.claims import Claim
 from kgaudit.documents import PASSAGE_SCHEMA, Passage
 from kgaudit.errors import RunError
-from kgaudit.runs.files import make_folder, remove_leftovers, whole_file
+from kgaudit.runs.files import make_folder, read_json, remove_leftovers, whole_file
 from kgaudit.triples import Place, place_to_dict
 from kgaudit.verdicts import LEDGER_SCHEMA, Trajectory, steps_to_json
 
@@ -43,8 +43,14 @@ class Entry:
     passages: tuple[Passage, ...]
 
 
+PARTS = "parts.json"
+"""Names the parts of a joined ledger, relative to its folder: they stay where the shards wrote them."""
+
+
 def open_parts(folder: Path) -> list[Path]:
     """The parts of a ledger or passage folder, in a fixed order."""
+    if (folder / PARTS).is_file():
+        return [folder / name for name in read_json(folder / PARTS)["parts"]]
     return sorted(folder.glob("part-*.parquet"))
 
 

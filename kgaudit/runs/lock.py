@@ -13,16 +13,16 @@ from kgaudit.errors import RunLockedError, storage_error
 
 
 class RunLock:
-    """Holds `run/lock` while it is open. Raises `RunLockedError` naming the process that has it."""
+    """Holds `run/lock` while it is open, after at most `wait` seconds. Raises `RunLockedError` naming the process that has it."""
 
-    def __init__(self, run: Path) -> None:
+    def __init__(self, run: Path, wait: float = 0.0) -> None:
         self._path = run / "lock"
         try:
             self._file = open(self._path, "a+b", buffering=0)  # noqa: SIM115 - held open as long as the run
         except OSError as error:
             raise storage_error(error, str(self._path)) from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take(time.monotonic() + wait)
             self._file.truncate(0)
             self._file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
         except BlockingIOError as error:
@@ -36,6 +36,15 @@ class RunLock:
         except OSError as error:
             self._file.close()
             raise storage_error(error, str(self._path)) from error
+
+    def _take(self, until: float) -> None:
+        while True:
+            try:
+                return fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(0.05)
 
     def _holder(self) -> str:
         for _ in range(20):  # who has just taken the lock may not have written its name yet

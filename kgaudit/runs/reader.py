@@ -13,7 +13,7 @@ import pyarrow as pa
 from kgaudit.documents import Passage
 from kgaudit.errors import RunError
 from kgaudit.runs.files import read_json
-from kgaudit.runs.ledger import open_parts, passages_from_rows, read_part
+from kgaudit.runs.ledger import PARTS, open_parts, passages_from_rows, read_part
 from kgaudit.verdicts import VERDICT_SCHEMA, Step, steps_from_json
 
 
@@ -22,6 +22,12 @@ class RunReader:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
+        if (self.path / "plan.json").is_file() and not (self.path / "ledger" / PARTS).is_file():
+            raise RunError(
+                "the shards of this run are not joined yet",
+                where=str(self.path),
+                todo="The command that began it goes on where it ended.",
+            )
         if not (self.path / "spec.json").is_file():
             raise RunError(
                 "this is not a run folder: it holds no spec.json",
@@ -30,6 +36,11 @@ class RunReader:
             )
         self.spec: dict[str, Any] = read_json(self.path / "spec.json")
         self.summary: dict[str, Any] = read_json(self.path / "summary.json")
+
+    @property
+    def graph(self) -> Path:
+        """Where the loaded graph lies (`kgaudit.sources.LoadedGraph.open`)."""
+        return self.path / "graph"
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of the verdict table, part by part; `columns` may also name `trajectory`."""
@@ -61,6 +72,11 @@ class RunReader:
             rows = table.filter(pc.is_in(table["id"], pa.array(keys))).to_pylist()
             found.update(zip((row["id"] for row in rows), passages_from_rows(rows), strict=True))
         return found
+
+    def passage_tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The passages that the run saw, part by part."""
+        for part in open_parts(self.path / "passages"):
+            yield read_part(part, columns)
 
     def find(self, text: str) -> list[dict[str, Any]]:
         """The rows (with `trajectory`) whose key begins with `text`, or whose subject, predicate, object labels it names."""

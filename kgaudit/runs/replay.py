@@ -24,6 +24,10 @@ def replay_lines(reader: RunReader, row: dict[str, Any]) -> Iterator[str]:
             yield f"{number}. read {one_line(step.query)}" + (f": {step.note}" if step.note else "")
         else:
             yield f"{number}. {step.action}: {one_line(step.note)}"
+        for call in step.calls:
+            says = "gave no answer" if call.failed else "says"
+            requests = ", ".join(digest[:12] for digest in call.digests)
+            yield f"     model, {call.task} ({requests}; {call.tokens:,} tokens) {says}: {one_line(call.answer, 300)}"
         stances = dict(step.stances)
         for key in step.passages:
             passage = passages.get(key)

@@ -184,13 +184,22 @@ def _filled(place: Place, said: Said) -> Place:
     )
 
 
-def read_candidates(path: Path) -> Iterator[Candidate]:
-    """The candidates of a file that `CandidateWriter` wrote, in its order. Raises `StorageError` where it cannot be read."""
+def read_candidates(path: Path, first: int = 0, batches: int | None = None) -> Iterator[Candidate]:
+    """The candidates of a file that `CandidateWriter` wrote, in its order; `first` and `batches` name a stretch of its batches.
+
+    Raises `StorageError` where it cannot be read.
+    """
+    for batch in candidate_batches(path, first, batches):
+        yield from _candidates(batch)
+
+
+def candidate_batches(path: Path, first: int = 0, batches: int | None = None) -> Iterator[pa.RecordBatch]:
+    """The batches (`CANDIDATE_SCHEMA`) behind `read_candidates`."""
     try:
         with pa.OSFile(str(path), "rb") as file:
             reader = pa.ipc.open_file(file)
-            for i in range(reader.num_record_batches):
-                yield from _candidates(reader.get_batch(i))
+            for i in range(first, reader.num_record_batches if batches is None else first + batches):
+                yield reader.get_batch(i)
     except OSError as error:
         raise storage_error(error, str(path)) from error
 

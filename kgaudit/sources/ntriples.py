@@ -65,7 +65,7 @@ class LineReader:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         line = 1
-        for block, skipped in self._blocks():
+        for block, skipped in self.blocks():
             if skipped:
                 reason = f"a line of {skipped:,} bytes; the limit is {LINE_LIMIT:,}"
                 self._quarantine.add(self._name, line, block, reason)
@@ -76,11 +76,11 @@ class LineReader:
             if batch.num_rows:
                 yield batch
 
-    def _blocks(self) -> Iterator[tuple[bytes, int]]:
+    def blocks(self, bytes_at_once: int | None = None) -> Iterator[tuple[bytes, int]]:
         """Blocks of whole lines that end in LF; or the beginning of a line that is too long, with its length."""
         rest: list[bytes] = []
         size = 0
-        while chunk := self._stream.read(BLOCK):
+        while chunk := self._stream.read(bytes_at_once or BLOCK):
             end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r", 0, len(chunk) - 1)) + 1
             if not end:
                 rest.append(chunk)
