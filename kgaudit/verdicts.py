@@ -48,7 +48,8 @@ class Verdict:
     """What was decided of a claim.
 
     `p_supported` is the calibrated probability that the documents support the claim (None where nothing was judged);
-    `confidence` is that of the verdict given. `route`: `schema`, `trusted_kg`, `retrieval`, `statement` or `none`.
+    `confidence` is that of the verdict given. `route`: `schema`, `trusted_kg`, `knowledge` (what a language model knows), `retrieval`,
+    `statement` or `none`.
     `reason` is one sentence for people. `better_object` is what the evidence states in the object's place.
     """
 
@@ -63,12 +64,32 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One question to a language model and what it answered (JSON), or why it gave no answer.
+
+    `digests` name the requests that were made for it (`kgaudit.models.chat.request_digest`): a repair makes two.
+    """
+
+    task: str
+    answer: str
+    digests: tuple[str, ...]
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    failed: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One action of a trajectory and what came of it.
 
-    `action`: `answer`, `search_documents`, `read_document` or `conclude`. `query` is what was searched for, or the id of the document
-    that was read; `combination` is that of a search, `passages` the ids of what came back (best first), `stances` the judgement of
-    those that were judged.
+    `action`: `answer`, `search_documents`, `read_document`, `judge_again` or `conclude`. `query` is what was searched for, or the id of
+    the document that was read; `combination` is that of a search, `passages` the ids of what came back (best first), `stances` the
+    judgement of those that were judged, `calls` what a language model was asked on the way.
     """
 
     action: str
@@ -78,6 +99,7 @@ class Step:
     stances: tuple[tuple[str, Stance], ...] = ()
     note: str = ""
     seconds: float = 0.0
+    calls: tuple[ModelCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +171,7 @@ def stance_to_list(stance: Stance) -> list[Any]:
 
 
 def steps_to_json(steps: tuple[Step, ...]) -> list[dict[str, Any]]:
-    """The steps of a trajectory as JSON values."""
+    """The steps of a trajectory as JSON values; `calls` stands only where there were any."""
     return [
         {
             "action": step.action,
@@ -160,8 +182,13 @@ def steps_to_json(steps: tuple[Step, ...]) -> list[dict[str, Any]]:
             "note": step.note,
             "seconds": round(step.seconds, 6),
         }
+        | ({"calls": [_call_to_list(call) for call in step.calls]} if step.calls else {})
         for step in steps
     ]
+
+
+def _call_to_list(call: ModelCall) -> list[Any]:
+    return [call.task, call.answer, list(call.digests), call.prompt_tokens, call.completion_tokens, call.failed]
 
 
 def steps_from_json(rows: list[dict[str, Any]]) -> tuple[Step, ...]:
@@ -175,6 +202,7 @@ def steps_from_json(rows: list[dict[str, Any]]) -> tuple[Step, ...]:
             stances=tuple((passage, Stance(*rest)) for passage, *rest in row["stances"]),
             note=row["note"],
             seconds=row["seconds"],
+            calls=tuple(ModelCall(task, answer, tuple(digests), *rest) for task, answer, digests, *rest in row.get("calls", ())),
         )
         for row in rows
     )

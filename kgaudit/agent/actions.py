@@ -24,6 +24,11 @@ class ReadDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeAgain:
+    """Have all that was found assessed once more: a policy that changed its judge."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A verdict without retrieval."""
 
@@ -37,4 +42,4 @@ class Conclude:
     verdict: Verdict
 
 
-Action = SearchDocuments | ReadDocument | Answer | Conclude
+Action = SearchDocuments | ReadDocument | JudgeAgain | Answer | Conclude

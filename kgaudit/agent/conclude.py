@@ -10,16 +10,25 @@ from kgaudit.documents import Passage
 from kgaudit.models.judge import Weighing
 from kgaudit.verdicts import EvidenceSpan, Stance, StanceName, Verdict, VerdictName
 
-SUPPORTED_FROM = 0.5
-REFUTED_FROM = 0.5
+ERROR_COST = 2.0
+"""What a wrong verdict costs beside an abstention, unless the user says otherwise."""
 MAX_SPANS = 3
+OPPOSED_FROM = 0.5
 
 
-def decide(weighing: Weighing) -> VerdictName:
-    """Supported or refuted where the calibrated probability reaches its threshold, else not enough evidence."""
-    if weighing.p_supported >= SUPPORTED_FROM and weighing.p_supported >= weighing.p_refuted:
+def certainty(error_cost: float) -> float:
+    """The probability from which a verdict pays: below it, being wrong costs more than saying that the evidence is not enough.
+
+    Chow, "On Optimum Recognition Error and Reject Tradeoff" (1970), with an abstention at cost 1. Never below one half.
+    """
+    return max(0.5, 1.0 - 1.0 / error_cost)
+
+
+def decide(weighing: Weighing, certain: float = 0.5) -> VerdictName:
+    """Supported or refuted where the calibrated probability reaches `certain`, else not enough evidence."""
+    if weighing.p_supported >= certain and weighing.p_supported >= weighing.p_refuted:
         return "supported"
-    return "refuted" if weighing.p_refuted >= REFUTED_FROM else "not_enough_evidence"
+    return "refuted" if weighing.p_refuted >= certain else "not_enough_evidence"
 
 
 def confidence(name: VerdictName, weighing: Weighing) -> float:
@@ -57,23 +66,37 @@ def verdict_from(
     reasons: dict[VerdictName, str],
     route: str = "retrieval",
     statement: str | None = None,
+    certain: float = 0.5,
 ) -> Verdict:
-    """The verdict that a weighing gives; `reasons` hold a sentence for each verdict that needs its own."""
-    name = decide(weighing)
+    """The verdict that a weighing gives; `reasons` hold a sentence for each verdict that needs its own.
+
+    Where other passages say the opposite, the verdict says so and quotes them.
+    """
+    name = decide(weighing, certain)
     stance: StanceName = "supports" if name == "supported" else "refutes"
     deciding = weighing.deciding if name != "not_enough_evidence" else ()
     spans = evidence(passages, stances, deciding, stance)
     if name != "not_enough_evidence" and not spans:
         name = "not_enough_evidence"  # a verdict that can quote nothing is none
+    against = evidence(passages, stances, _opposed(stances, name), "refutes" if name == "supported" else "supports")[:1]
     return Verdict(
         verdict=name,
-        reason=reasons.get(name) or _reason(name, spans, passages, stances, weighing),
+        reason=(reasons.get(name) or _reason(name, spans, passages, stances, weighing))
+        + (f"; document {against[0].document_id} says the opposite" if against else ""),
         route=route,
         p_supported=weighing.p_supported,
         confidence=confidence(name, weighing),
-        evidence=spans,
+        evidence=(*spans, *against),
         statement=statement,
     )
+
+
+def _opposed(stances: Sequence[Stance], name: VerdictName) -> list[int]:
+    """The passages that say the opposite of a verdict, the surest first."""
+    if name == "not_enough_evidence":
+        return []
+    opposite = [stance.refutes if name == "supported" else stance.supports for stance in stances]
+    return sorted((i for i, p in enumerate(opposite) if p >= OPPOSED_FROM), key=lambda i: (-opposite[i], i))
 
 
 def _odds(p: float) -> float:

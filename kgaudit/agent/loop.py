@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from kgaudit.agent.actions import Action, Answer, Conclude, ReadDocument, SearchDocuments
+from kgaudit.agent.actions import Action, Answer, Conclude, JudgeAgain, ReadDocument, SearchDocuments
 from kgaudit.agent.mentions import stretch_naming_both
 from kgaudit.claims import Claim
 from kgaudit.documents import Document, Passage, Query
+from kgaudit.models.chat import ChatModel
 from kgaudit.models.judge import Weighing
-from kgaudit.verdicts import Stance, Step, Trajectory, Verdict
+from kgaudit.verdicts import ModelCall, Stance, Step, Trajectory, Verdict
 
 MAX_SEARCHES = 8
 TOP_K = 5
@@ -37,12 +38,23 @@ class State:
     documents_read: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     judged_pairs: int = 0
+    calls: list[ModelCall] = field(default_factory=list)
     memo: dict[str, str] = field(default_factory=dict)  # a policy's own notes on this claim
 
     def was_asked(self, query: Query) -> bool:
         """Whether the same text was searched before, whatever its case and spacing."""
         text = _normal(query.text)
         return any(_normal(observation.search.query.text) == text for observation in self.observations)
+
+    @property
+    def model_calls(self) -> int:
+        """Requests that were made of a language model, repairs included."""
+        return sum(len(call.digests) for call in self.calls)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that a language model read and wrote."""
+        return sum(call.tokens for call in self.calls)
 
     @property
     def searches_left(self) -> int:
@@ -53,6 +65,11 @@ class State:
     def searches(self) -> int:
         """Searches made and documents read."""
         return len(self.observations) + len(self.documents_read)
+
+    def close_step(self, step: Step, begun: float) -> None:
+        """Keeps a step with the time since `begun` and the model calls that no step holds yet."""
+        held = sum(len(one.calls) for one in self.steps)
+        self.steps.append(replace(step, seconds=time.monotonic() - begun, calls=tuple(self.calls[held:])))
 
     def judged(self) -> tuple[list[Passage], list[Stance]]:
         """The passages that were judged and their stances, in the order in which they were found."""
@@ -67,6 +84,11 @@ def _normal(text: str) -> str:
 class Environment(Protocol):
     """What the loop and the policies act through."""
 
+    @property
+    def chat(self) -> ChatModel | None:
+        """The language model, where the run has one."""
+        ...
+
     async def search(self, query: Query, k: int) -> list[Passage]:
         """What is read of the documents of the best `k` passages."""
         ...
@@ -77,6 +99,10 @@ class Environment(Protocol):
 
     async def judge(self, pairs: Sequence[tuple[Claim, Passage]]) -> list[Stance]:
         """The stances of passages on claims."""
+        ...
+
+    async def glance(self, pairs: Sequence[tuple[Claim, Passage]]) -> list[Stance]:
+        """Quicker and less sure stances, for choosing what to judge."""
         ...
 
     def weigh(self, claim: Claim, passages: Sequence[Passage], stances: Sequence[Stance]) -> Weighing:
@@ -115,13 +141,8 @@ async def verify(claim: Claim, policy: Policy, environment: Environment) -> tupl
         action = await policy.act(state, environment)
         if isinstance(action, Answer | Conclude):
             break
-        if not state.searches_left:
-            raise AssertionError(f"policy {policy.name} searched past its limit")
-        if isinstance(action, SearchDocuments):
-            await _search(state, action, policy, environment, step_begun)
-        else:
-            await _read(state, action, policy, environment, step_begun)
-    state.steps.append(_closing_step(action, time.monotonic() - step_begun))
+        state.close_step(await _carry_out(action, state, policy, environment), step_begun)
+    state.close_step(_closing_step(action), step_begun)
     trajectory = Trajectory(
         key=claim.key,
         policy=policy.name,
@@ -129,30 +150,50 @@ async def verify(claim: Claim, policy: Policy, environment: Environment) -> tupl
         verdict=action.verdict,
         searches=state.searches,
         judged_pairs=state.judged_pairs,
+        model_calls=state.model_calls,
+        tokens=state.tokens,
         seconds=time.monotonic() - begun,
     )
     return trajectory, tuple(state.passages.values())
 
 
-async def _search(state: State, action: SearchDocuments, policy: Policy, environment: Environment, begun: float) -> None:
+async def _carry_out(
+    action: SearchDocuments | ReadDocument | JudgeAgain, state: State, policy: Policy, environment: Environment
+) -> Step:
+    if isinstance(action, JudgeAgain):
+        return await _judge_again(state, policy, environment)
+    if not state.searches_left:
+        raise AssertionError(f"policy {policy.name} searched past its limit")
+    if isinstance(action, SearchDocuments):
+        return await _search(state, action, policy, environment)
+    return await _read(state, action, policy, environment)
+
+
+async def _judge_again(state: State, policy: Policy, environment: Environment) -> Step:
+    found = list(state.passages.values())
+    stances = await policy.assess(state, found, environment)
+    judged = tuple((passage.id, stance) for passage, stance in zip(found, stances, strict=True))
+    state.stances = dict(judged)
+    state.judged_pairs += len(judged)
+    return Step("judge_again", passages=tuple(state.passages), stances=judged)
+
+
+async def _search(state: State, action: SearchDocuments, policy: Policy, environment: Environment) -> Step:
     if state.was_asked(action.query):
         raise AssertionError(f"policy {policy.name} searched twice for {action.query.text!r}")
     found = await environment.search(action.query, TOP_K)
     state.observations.append(Observation(action, tuple(found)))
     stances = await _take_in(state, found, policy, environment)
-    state.steps.append(
-        Step(
-            action="search_documents",
-            query=action.query.text,
-            combination=action.combination,
-            passages=tuple(passage.id for passage in found),
-            stances=stances,
-            seconds=time.monotonic() - begun,
-        )
+    return Step(
+        action="search_documents",
+        query=action.query.text,
+        combination=action.combination,
+        passages=tuple(passage.id for passage in found),
+        stances=stances,
     )
 
 
-async def _read(state: State, action: ReadDocument, policy: Policy, environment: Environment, begun: float) -> None:
+async def _read(state: State, action: ReadDocument, policy: Policy, environment: Environment) -> Step:
     document = await environment.read(action.document_id)
     state.documents_read.append(action.document_id)
     stretch = stretch_naming_both(document, state.claim) if document else None
@@ -160,8 +201,7 @@ async def _read(state: State, action: ReadDocument, policy: Policy, environment:
     stances = await _take_in(state, found, policy, environment)
     note = "" if found else "no stretch of it names both"
     passages = tuple(passage.id for passage in found)
-    seconds = time.monotonic() - begun
-    state.steps.append(Step("read_document", action.document_id, "", passages, stances, note, seconds))
+    return Step("read_document", action.document_id, "", passages, stances, note)
 
 
 async def _take_in(state: State, found: list[Passage], policy: Policy, environment: Environment) -> tuple[tuple[str, Stance], ...]:
@@ -175,11 +215,10 @@ async def _take_in(state: State, found: list[Passage], policy: Policy, environme
     return judged
 
 
-def _closing_step(action: Answer | Conclude, seconds: float) -> Step:
+def _closing_step(action: Answer | Conclude) -> Step:
     return Step(
         action="answer" if isinstance(action, Answer) else "conclude",
         note=f"{action.verdict.verdict}: {action.verdict.reason}",
-        seconds=seconds,
     )
 
 

@@ -16,6 +16,7 @@ def _folded(text: str) -> Folded:
     return fold(text)
 
 
+@lru_cache(maxsize=2048)  # a policy asks the same of the same passages at each of its steps
 def names_entity(passage: Passage, entity: Entity) -> bool:
     """Whether title or text hold a name of the entity; a date or number counts however it is written, and only by its value."""
     value = claimed_value(entity) if entity.is_literal else None

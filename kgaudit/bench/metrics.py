@@ -178,12 +178,18 @@ class Measures:
     judged_pairs_per_triple: float
     model_calls_per_triple: float
     tokens_per_triple: float
+    cost_per_triple: float | None
     risk_coverage: list[tuple[float, float]]
     seconds: float
 
 
-def measure(items: Sequence[Scored], documents: Mapping[str, str], seconds: float) -> Measures:
-    """All measures over the items (at least one), which took `seconds` of wall time together."""
+def measure(
+    items: Sequence[Scored], documents: Mapping[str, str], seconds: float, prices: tuple[float, float] | None = None
+) -> Measures:
+    """All measures over the items (at least one), which took `seconds` of wall time together.
+
+    `prices` are those of a million tokens read and written; without them there is no cost.
+    """
     # Ties in probability must not be broken by an order that may follow the answers.
     items = sorted(items, key=lambda item: sha256(item.id.encode("utf-8", "surrogatepass")).digest())
     n = len(items)
@@ -211,9 +217,15 @@ def measure(items: Sequence[Scored], documents: Mapping[str, str], seconds: floa
         judged_pairs_per_triple=sum(item.trajectory.judged_pairs for item in items) / n,
         model_calls_per_triple=sum(item.trajectory.model_calls for item in items) / n,
         tokens_per_triple=sum(item.trajectory.tokens for item in items) / n,
+        cost_per_triple=_cost(items, prices) / n if prices else None,
         risk_coverage=risk_coverage(items),
         seconds=seconds,
     )
+
+
+def _cost(items: Iterable[Scored], prices: tuple[float, float]) -> float:
+    calls = [call for item in items for step in item.trajectory.steps for call in step.calls]
+    return sum(call.prompt_tokens * prices[0] + call.completion_tokens * prices[1] for call in calls) / 1e6
 
 
 def _mean_of_both(first: float | None, second: float | None) -> float | None:

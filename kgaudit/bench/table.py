@@ -35,12 +35,14 @@ _COST: tuple[Column, ...] = (
     ("judged pairs", lambda m: m.judged_pairs_per_triple, ".2f"),
     ("model calls", lambda m: m.model_calls_per_triple, ".2f"),
     ("tokens", lambda m: m.tokens_per_triple, ".0f"),
+    ("cost", lambda m: m.cost_per_triple, ".6f"),
     ("seconds", lambda m: m.seconds, ".1f"),
     ("triples/s", lambda m: m.triples_per_second, ".0f"),
 )
 _COST_LEGEND = (
     "verbatim: share of the quotes; ev. precision: share of supporting quotes for true triples that overlap annotated evidence;\n"
-    "searches, judged pairs, model calls and tokens are per triple."
+    "searches, judged pairs, model calls, tokens and cost (by the prices of the model's address) are per triple. What a model\n"
+    "answered in an earlier call of this command is not asked again and takes no time."
 )
 
 
@@ -59,14 +61,20 @@ def format_results(results: Sequence[Result]) -> str:
 
 def _measures_table(results: Sequence[Result], columns: Sequence[Column]) -> str:
     rows = [["split", "policy", *(title for title, _, _ in columns)]]
-    rows += [[result.split, result.policy, *(_cell(value(result.measures), form) for _, value, form in columns)] for result in results]
+    rows += [
+        [result.split, _policy(result), *(_cell(value(result.measures), form) for _, value, form in columns)] for result in results
+    ]
     return _aligned(rows)
+
+
+def _policy(result: Result) -> str:
+    return f"{result.policy} ({result.model})" if result.model else result.policy
 
 
 def _kinds_table(title: str, results: Sequence[Result], kinds: Callable[[Measures], dict[str, float]]) -> str:
     """Kinds down, policies across; empty where no item is of a kind."""
     names = sorted({name for result in results for name in kinds(result.measures)})
-    rows = [[title, *(result.policy for result in results)]]
+    rows = [[title, *map(_policy, results)]]
     rows += [[name, *(_cell(kinds(result.measures).get(name), ".3f") for result in results)] for name in names]
     return _aligned(rows) if names else ""
 
@@ -78,7 +86,7 @@ def _failed_table(results: Sequence[Result]) -> str:
         part = result.where_first_search_failed
         if part is not None:
             figures = [_cell(part.macro_f1, ".3f"), _cell(part.f1_true, ".3f"), _cell(part.searches_per_triple, ".2f")]
-            rows.append([result.split, result.policy, str(part.n), *figures])
+            rows.append([result.split, _policy(result), str(part.n), *figures])
     title = "Triples for which the first search of single_turn brought no passage with both names:"
     return f"{title}\n{_aligned(rows)}" if len(rows) > 1 else ""
 
