@@ -21,6 +21,7 @@ from great_expectations.core.run_identifier import RunIdentifier
 from kgaudit.errors import InputError
 from kgaudit.gate.labels import read_labels
 from kgaudit.runs.reader import RunReader
+from kgaudit.runs.state import open_reader
 from kgaudit_expectations.audits import ExpectTriplesToHaveBeenJudged
 from kgaudit_expectations.base import details_of
 from kgaudit_expectations.contexts import Batch, checkpoint, ephemeral_context, frame_batch, sql_batch, validation_definition
@@ -51,7 +52,7 @@ def validate_run(
     Raises `RunError` where the run cannot be read, `UsageError` where the suite or the folder for Data Docs cannot be used,
     `InputError` where the labels are damaged, `StorageError`.
     """
-    reader = RunReader(run)
+    reader = open_reader(run)
     answers = read_labels(labels) if labels else None
     if suite is None:
         suite = default_suite(functional_predicates(run), labels=labels is not None)
@@ -79,7 +80,7 @@ def validate_sql(
     if suite is None:
         suite = default_suite(functional_predicates(run) if run else ())
     name, wanted = _read(suite)
-    faults = _faults_of(RunReader(run)) if run else []
+    faults = _faults_of(open_reader(run)) if run else []
     asked = _Asked(name, wanted, dict(parameters or {}), faults, run, docs)
     return asked.outcome(lambda context: sql_batch(context, connection, table, schema))
 
@@ -122,7 +123,10 @@ def _read(suite: Path | Any) -> tuple[str, list[Stored]]:
 def _faults_of(reader: RunReader) -> list[str]:
     """What makes a run no basis, whatever its rows say."""
     summary = reader.summary
-    faults = ["the run was interrupted: its rows are no sample of the graph"] if summary.get("status") == "interrupted" else []
+    faults = {
+        "interrupted": ["the run was interrupted: its rows are no sample of the graph"],
+        "unverified": ["some triples of the graph have no verdict yet"],
+    }.get(str(summary.get("status")), [])
     load = summary.get("load") or {}
     if load.get("claims") == 0:
         left_out = ", ".join(f"{count:,} {role}" for role, count in (load.get("left_out") or {}).items() if count)

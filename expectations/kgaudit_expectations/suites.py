@@ -98,14 +98,15 @@ def default_suite(functional: Sequence[str] = (), *, labels: bool = False, name:
 
 
 def functional_predicates(run: Path) -> tuple[str, ...]:
-    """The IRIs of the predicates that the schema of the audited graph declares functional; none where the run keeps no graph.
+    """The IRIs of the predicates that the schema of the graph declares functional; none where the run or state keeps no graph.
 
     What was only learnt from use is left out: it holds of most subjects, not of all.
     """
+    from kgaudit.runs.state import open_reader
     from kgaudit.sources import LoadedGraph
 
     try:
-        graph = LoadedGraph.open(run / "graph")
+        graph = LoadedGraph.open(open_reader(run).graph)
     except KgauditError:
         return ()
     graph.close()

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kgaudit.errors import InputError, ServiceError, UsageError
-from kgaudit.runs.ledger import open_parts, read_part
 from kgaudit.runs.reader import RunReader
+from kgaudit.runs.state import open_reader
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +72,7 @@ def check_table(run: Path, labels: Labels | None = None) -> pa.Table:
 
     Raises `RunError` where `run` is no run folder or a part of it is damaged.
     """
-    reader = RunReader(run)
+    reader = open_reader(run)
     audited_at = str(reader.spec.get("started", ""))
     loose = _loose_quotes(reader)
     labelled = _label_columns(reader, labels) if labels else {name: pa.nulls(len(loose)) for name in _LABEL_COLUMNS}
@@ -193,8 +193,8 @@ def _standing(reader: RunReader, spans: pa.Table) -> NDArray[np.bool_]:
     ids = np.array([text or "" for text in spans["passage_id"].to_pylist()], "S32")
     order = np.argsort(ids, kind="stable")
     ids = ids[order]
-    for part in open_parts(reader.path / "passages"):
-        passages = read_part(part, ["id", "document_id", "start", "text"]).to_pylist()
+    for table in reader.passage_tables(["id", "document_id", "start", "text"]):
+        passages = table.to_pylist()
         named = np.array([passage["id"] for passage in passages], "S32")
         first, last = np.searchsorted(ids, named, "left"), np.searchsorted(ids, named, "right")
         owners = np.repeat(np.arange(len(passages)), last - first)

@@ -11,7 +11,7 @@ from kgaudit.reports.card import VERDICT_WORDS, shorten
 from kgaudit.reports.export import text_cell
 from kgaudit.reports.nodes import Node, element, isolated, to_html
 from kgaudit.runs.files import make_folder
-from kgaudit.runs.reader import RunReader
+from kgaudit.runs.state import open_reader
 
 PAGE_ROWS = 500
 CHECK_WORDS = {
@@ -64,7 +64,7 @@ def write_triples(
 def _from_run(run: Path, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """The rows with what the run knows of them, in its order; then those that a table in a database holds and the run does not."""
     missing = dict.fromkeys(rows)
-    for batch in RunReader(run).batches(_READ):
+    for batch in open_reader(run).batches(_READ):
         chosen = [i for i, key in enumerate(batch["key"].to_pylist()) if key in missing]
         if chosen:
             found = batch.take(chosen).to_pylist()

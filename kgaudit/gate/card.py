@@ -32,7 +32,7 @@ from kgaudit.gate.labels import Labels, read_labels
 from kgaudit.gate.rows import Rows, read_rows
 from kgaudit.gate.samples import as_chosen, match
 from kgaudit.runs.files import read_json
-from kgaudit.runs.reader import RunReader
+from kgaudit.runs.state import open_reader
 from kgaudit.verdicts import VERDICTS
 
 FORMAT = 1
@@ -84,7 +84,10 @@ class PredicateSkill:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A verifier's measured quality. `measured` is the time of the newest label (of the card where labels have none), ISO 8601."""
+    """A verifier's measured quality. `measured` is the time of the newest label (of the card where labels have none), ISO 8601.
+
+    `model` is the language model of the run, None where it had none.
+    """
 
     judge: dict[str, Any]
     policy: dict[str, Any]
@@ -100,11 +103,12 @@ class Card:
     calibration: tuple[Bin, ...]
     calibration_error: float | None
     predicates: tuple[PredicateSkill, ...]
+    model: dict[str, Any] | None = None
 
     @property
     def verifier(self) -> str:
         """The digest that ties the card to its verifier."""
-        return verifier_digest({"judge": self.judge, "policy": self.policy})
+        return verifier_digest({"judge": self.judge, "policy": self.policy, "model": self.model})
 
     def to_json(self) -> dict[str, Any]:
         """The card as JSON values."""
@@ -112,11 +116,13 @@ class Card:
 
 
 def verifier_digest(spec: Mapping[str, Any]) -> str:
-    """sha256 of what decides a verdict besides the documents: the judge's digest, the policy and its settings."""
-    policy = spec.get("policy") or {}
+    """sha256 of what decides a verdict besides the documents: the judge's digest, the policy and its settings (the digests of its
+    prompts among them), and the language model where there is one."""
+    policy, model = spec.get("policy") or {}, spec.get("model")
     identity = {
         "judge": {name: value for name, value in (spec.get("judge") or {}).items() if name != "name"},
         "policy": {"name": policy.get("name"), "settings": policy.get("settings")},
+        **({"model": model.get("digest")} if model else {}),
     }
     return sha256(json.dumps(identity, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 
@@ -127,7 +133,7 @@ def make_card(run: Path, labels: Path | Sequence[Path], *, now: datetime | None 
     A random sample among the labels counts by its weights; without one, all labels count alike, as a gold set that was put together by
     hand. Raises `RunError`, what `read_labels` raises, and `EmptyInputError` where no label is of a triple of the run.
     """
-    reader = RunReader(run)
+    reader = open_reader(run)
     files = (labels,) if isinstance(labels, Path) else tuple(labels)
     rows, found = read_rows(reader), read_labels(*files)
     sample = match(rows, found).answered or as_chosen(rows, found)
@@ -153,6 +159,7 @@ def _measure(spec: Mapping[str, Any], rows: Rows, labels: Labels, sample: Answer
     return Card(
         judge=dict(spec.get("judge") or {}),
         policy=dict(spec.get("policy") or {}),
+        model=spec.get("model"),
         measured=labels.newest.isoformat(timespec="seconds") if labels.newest else created,
         created=created,
         design=sample.text,
@@ -269,6 +276,7 @@ def _card_of(values: Mapping[str, Any]) -> Card:
     return Card(
         judge=values["judge"],
         policy=values["policy"],
+        model=values.get("model"),
         measured=values["measured"],
         created=values["created"],
         design=values["design"],

@@ -39,20 +39,11 @@ def gate(run: Path | None, policy: Path | None, labels: tuple[Path, ...], card: 
         return
     if run is None or policy is None:
         raise UsageError("the gate needs a run and a policy", todo="kgaudit gate RUN --policy gate.yaml; --example prints a policy.")
-    from kgaudit.gate.decide import gate as decide
-    from kgaudit.gate.picture import decision_svg
+    from kgaudit.gate.keep import decide_and_keep
     from kgaudit.gate.render import decision_text
-    from kgaudit.runs.files import make_folder, whole_file, write_json
 
     folder = to or run
-    for name in ("decision.json", "decision.svg"):
-        # What an earlier call decided must not be read as the answer of one that fails.
-        (folder / name).unlink(missing_ok=True)
-    decision = decide(run, policy, labels, card)
-    make_folder(folder)
-    write_json(folder / "decision.json", decision.to_json())
-    with whole_file(folder / "decision.svg") as stream:
-        stream.write(decision_svg(decision).encode("utf-8"))
+    decision = decide_and_keep(folder, run, policy, labels, card)
     click.echo(decision_text(decision), nl=False)
     click.echo(f"written: {folder / 'decision.json'}, {folder / 'decision.svg'}")
     raise click.exceptions.Exit(decision.exit_status)

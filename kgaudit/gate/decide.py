@@ -31,6 +31,7 @@ from kgaudit.gate.rows import Rows, read_rows
 from kgaudit.gate.samples import Matched, match
 from kgaudit.runs.counts import Counts
 from kgaudit.runs.reader import RunReader
+from kgaudit.runs.state import open_reader
 from kgaudit.verdicts import VERDICTS, VerdictName
 
 FORMAT = 1
@@ -145,13 +146,13 @@ class Decision:
 def gate(
     run: Path, policy: Path, labels: Path | Sequence[Path] | None = None, card: Path | None = None, *, now: dt.datetime | None = None
 ) -> Decision:
-    """Decides on a run by a policy file, label files and a verifier card; `now` is the time that ages and expiries are taken at.
+    """Decides on a run or state by a policy file, label files and a verifier card; `now` is when ages and expiries are taken at.
 
     Raises `RunError` where `run` is no run folder, `UsageError` on a policy with mistakes, `InputError` on labels or a card that cannot
     be read as such, `StorageError`: none of these is a decision, and all end with status 2.
     """
     rules = read_policy(policy)
-    reader = RunReader(run)
+    reader = open_reader(run)
     files = (labels,) if isinstance(labels, Path) else tuple(labels or ())
     return _Gate(
         rules,
@@ -241,12 +242,18 @@ class _Gate:
 
     def _about_run(self) -> Iterator[Reason]:
         status = self._reader.summary.get("status")
-        if status not in ("complete", "budget"):
+        if status == "unverified":
+            missing = self._universe - len(self._rows)
+            yield Reason("no_basis", f"{missing:,} triples of the graph have no verdict yet: audit them first")
+        elif status not in ("complete", "budget"):
             yield Reason("no_basis", f"the run is {status or 'without a status'}: finish it with the command that began it")
         if not self._counts.total:
             load = self._reader.summary.get("load") or {}
             left_out = sum(number for number in (load.get("left_out") or {}).values() if isinstance(number, int))
             hint = f" ({left_out:,} were left out as schema, labels and the like)" if left_out else ""
+            selected = self._reader.summary.get("selected")
+            if selected and selected["total"]:
+                hint = f": {selected['new']:,} of {selected['total']:,} triples were new. Decide on the state instead"
             yield Reason("no_basis", f"the run holds no triple to judge{hint}")
         elif not self._counts.judged:
             yield Reason("no_basis", f"none of the {self._counts.total:,} triples was judged supported or refuted")
@@ -404,6 +411,9 @@ def _difference(card: Card, spec: dict[str, Any]) -> str:
         return (
             f"it measured the judge {card.judge.get('name')}, the run used {judge.get('name')} (digest {str(judge.get('digest'))[:12]})"
         )
+    measured, used = ((one or {}).get("name") or "none" for one in (card.model, spec.get("model")))
+    if measured != used:
+        return f"it measured the language model {measured}, the run used {used}"
     if card.policy.get("name") != policy.get("name"):
         return f"it measured the policy {card.policy.get('name')}, the run used {policy.get('name')}"
     return "the settings of the policy or the judge's prompt differ"

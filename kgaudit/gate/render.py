@@ -167,6 +167,7 @@ def card_html(card: Card) -> str:
     names = (
         ("verifier", card.verifier),
         ("judge", f"{card.judge.get('name')}, digest {card.judge.get('digest')}"),
+        ("language model", str((card.model or {}).get("name") or "none")),
         ("policy", f"{card.policy.get('name')}, settings {card.policy.get('settings')}"),
         ("made", card.created),
     )

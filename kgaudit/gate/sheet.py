@@ -17,6 +17,7 @@ from kgaudit.gate.rows import read_rows
 from kgaudit.reports.export import text_cell
 from kgaudit.runs.files import make_folder, whole_file
 from kgaudit.runs.reader import RunReader
+from kgaudit.runs.state import open_reader
 
 COLUMNS = (
     "key", "subject", "predicate", "object", "valid", "statement",
@@ -58,7 +59,7 @@ def draw_sample(
     """
     if sum(size is not None for size in (labels, width, threshold)) != 1:
         raise UsageError("a sample needs one size", todo="Give the number of labels, a width, or a threshold.")
-    reader = RunReader(run)
+    reader = open_reader(run)
     rows = read_rows(reader)
     if not len(rows):
         raise EmptyInputError("the run holds no triple to label", where=str(run))

@@ -6,15 +6,22 @@ from pathlib import Path
 
 from kgaudit.documents import Retriever
 from kgaudit.errors import UsageError
-from kgaudit_retrievers.es_connect import is_address
+from kgaudit_retrievers.es_connect import Access, is_address
 
 MODES = ("bm25", "knn", "hybrid")
 
 
 def open_retriever(
-    index: str, *, mode: str = "bm25", embedder: str | None = None, fields: Path | None = None, rerank: str | None = None
+    index: str,
+    *,
+    mode: str = "bm25",
+    embedder: str | None = None,
+    fields: Path | None = None,
+    rerank: str | None = None,
+    access: Access | None = None,
 ) -> Retriever:
-    """Opens an index by its folder or its address. `embedder` and `rerank` are models of sentence-transformers.
+    """Opens an index by its folder or its address. `embedder` and `rerank` are models of sentence-transformers; `access` is the way
+    into a cluster, by default that of the environment.
 
     Raises `UsageError`, `SearchIndexError`, `ServiceError` and `ModelError`.
     """
@@ -22,7 +29,7 @@ def open_retriever(
         raise UsageError(f"there is no search mode {mode}", todo=f"Modes: {', '.join(MODES)}.")
     if mode != "bm25" and embedder is None:
         raise UsageError(f"search mode {mode} needs the model of the vectors", where=index, todo="Give it with --embedder.")
-    retriever = _on_server(index, mode, embedder, fields) if is_address(index) else _in_folder(index, mode, embedder, fields)
+    retriever = _on_server(index, mode, embedder, fields, access) if is_address(index) else _in_folder(index, mode, embedder, fields)
     if rerank is None:
         return retriever
     from kgaudit_retrievers.rerank import CrossEncoderReranker, RerankedRetriever
@@ -30,7 +37,7 @@ def open_retriever(
     return RerankedRetriever(retriever, CrossEncoderReranker(rerank))
 
 
-def _on_server(index: str, mode: str, embedder: str | None, fields: Path | None) -> Retriever:
+def _on_server(index: str, mode: str, embedder: str | None, fields: Path | None, access: Access | None) -> Retriever:
     from kgaudit_retrievers.elasticsearch import ElasticsearchRetriever, FieldMap
 
     model = None
@@ -39,7 +46,7 @@ def _on_server(index: str, mode: str, embedder: str | None, fields: Path | None)
 
         model = SentenceEmbedder(embedder)
     mapped = FieldMap.from_yaml(fields) if fields else None
-    return ElasticsearchRetriever(index, mode=mode, embedder=model, fields=mapped)  # type: ignore[arg-type]
+    return ElasticsearchRetriever(index, access=access, mode=mode, embedder=model, fields=mapped)  # type: ignore[arg-type]
 
 
 def _in_folder(index: str, mode: str, embedder: str | None, fields: Path | None) -> Retriever:
