@@ -30,7 +30,7 @@ from kgaudit.documents import Document, Passage, Query, Retriever, reading_of
 from kgaudit.errors import InputError, ModelError, storage_error
 from kgaudit.models.cue import FORMAT, Member, mean_raw
 from kgaudit.models.features import BEST, HASH_BITS, Hashed, Seen, predicate_words, see, tree_features
-from kgaudit.models.mentions import TITLE, Mentions, find_mentions
+from kgaudit.models.mentions import TITLE, Mentions, find_mentions, words_of_predicate
 from kgaudit.models.reading import Reading, language_of, read
 from kgaudit.models.trees import Trees
 from kgaudit.triples import Triple
@@ -76,7 +76,7 @@ def claim_of(row: dict[str, Any]) -> Claim:
     )
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
+def read_rows(path: Path) -> list[dict[str, Any]]:
     try:
         with path.open(encoding="utf-8") as file:
             return [json.loads(line) for line in file]
@@ -118,7 +118,7 @@ def retrieved(folder: Path, splits: Sequence[str], k: int = 5) -> dict[str, list
         embedded.build_index([folder / "corpus.jsonl"], to=Path(scratch) / "index")
         retriever = embedded.EmbeddedRetriever(Path(scratch) / "index")
         for split in splits:
-            rows = _rows(folder / f"triples-{split}.jsonl")
+            rows = read_rows(folder / f"triples-{split}.jsonl")
             claims = [claim_of(row) for row in rows]
             queries = [
                 Query(f"{claim.subject.label} {claim.object.label}", (claim.subject.names[:8], claim.object.names[:8]))
@@ -368,8 +368,8 @@ class Calibration:
 def _plain(foreign: Sequence[Example], share: float) -> dict[str, float]:
     """The rule for languages whose words are not learnt.
 
-    What the order of the names and the way between them say is learnt from Korean pairs that people annotated; how often names in a
-    found passage are related at all, `share`, from the dev items.
+    What the order of the names, the way between them and the predicate's own letters say is learnt from Korean pairs that people
+    annotated; how often names in a found passage are related at all, `share`, from the dev items.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -378,13 +378,16 @@ def _plain(foreign: Sequence[Example], share: float) -> dict[str, float]:
         link = example.mentions.links[0]
         if TITLE not in (link.s.kind, link.o.kind):
             gap = link.o.first - link.s.last if link.s.last <= link.o.first else link.s.first - link.o.last
-            rows.append((float(np.log1p(max(0, gap))), float(link.s.last <= link.o.first)))
+            said = words_of_predicate(example.reading, link, example.claim.predicate.label)
+            rows.append((float(np.log1p(max(0, gap))), float(link.s.last <= link.o.first), said))
             labels.append(example.label)
     x = np.array(rows)
-    gap_weight, order_weight = LogisticRegression(C=10.0).fit(x, labels).coef_[0]
+    weights = LogisticRegression(C=10.0).fit(x, labels).coef_[0]
     odds = float(np.log(share / (1 - share)))
-    shift = odds - float(x.mean(axis=0) @ (gap_weight, order_weight))
-    return {"gap": float(gap_weight), "subject_first": float(order_weight), "shift": shift, "with_title": share}
+    near, order, label = map(float, weights)
+    means = x.mean(axis=0)
+    shift, title = odds - float(means @ weights), odds - float(means[2] * label)
+    return {"gap": near, "subject_first": order, "label": label, "shift": shift, "title": title}
 
 
 def calibrate(members: Sequence[Member], dev: Sequence[Items], foreign: Sequence[Example], reader: _Reader) -> Calibration:
@@ -461,10 +464,10 @@ def examples(data_dir: Path, say: Progress = lambda line: None) -> tuple[list[Ex
         found += examples_of(name, splits["train"], reader)
         dev.append(splits["dev"])
     wiki = data_dir / "wiki-triples"
-    documents = {row["doc_id"]: row for row in _rows(wiki / "corpus.jsonl")}
-    found += annotated("pairs", _rows(wiki / "train-pairs.jsonl"), documents, reader, 1.0)
+    documents = {row["doc_id"]: row for row in read_rows(wiki / "corpus.jsonl")}
+    found += annotated("pairs", read_rows(wiki / "train-pairs.jsonl"), documents, reader, 1.0)
     say(f"{len(found)} pairs of the triple sets")
-    extra = _rows(data_dir / "judge-extra" / "relations.jsonl")
+    extra = read_rows(data_dir / "judge-extra" / "relations.jsonl")
     found += annotated("extra", [row for row in extra if row["lang"] == "en"], {}, reader, 1.0)
     foreign = annotated("foreign", [row for row in extra if row["lang"] == "ko"], {}, reader, 1.0)
     return found, dev, foreign, reader
