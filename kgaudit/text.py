@@ -116,23 +116,6 @@ def _is_hangul(char: str) -> bool:
     return "\uac00" <= char <= "\ud7a3" or "\u1100" <= char <= "\u11ff" or "\u3130" <= char <= "\u318f"
 
 
-@lru_cache(maxsize=65536)
-def _name_pattern(folded: str) -> re.Pattern[str] | None:
-    if not folded:
-        return None
-    body = re.escape(folded).replace(r"\ ", " ").replace(" ", r" +")
-    first, last = folded[0], folded[-1]
-    before = r"(?<!\w)" if first.isalnum() and _stands_alone(first) else ""
-    # Korean particles are glued to the end of a name, never to its beginning. `U.S.` does not stand in `U.S.A.`
-    whole = last == "." or ((last.isalnum() or _continues(last)) and _stands_alone(last) and not _is_hangul(last))
-    after = rf"(?![\w{MARKS}])" if whole else ""
-    if first.isdigit():
-        before = r"(?<!\w)(?<!\d[.,])"
-    if last.isdigit():
-        after = r"(?!\w)(?![.,]\d)"
-    return re.compile(before + body + after)
-
-
 def _is_acronym(name: str) -> bool:
     return 2 <= len(name) <= 5 and name.isupper() and name.isalpha() and name.isascii()
 
@@ -152,14 +135,51 @@ def find_name(original: str, folded: Folded, name: str) -> Iterator[Mention]:
     # A cheap test first: most names are not in most passages, and making a pattern costs more than looking.
     if not key or (key not in folded.text and not (" " in key and "  " in folded.text)):
         return
-    pattern = _name_pattern(key)
-    assert pattern is not None
-    for match in pattern.finditer(folded.text):
+    for first, last in _places_of(key, folded.text):
         if _is_acronym(name):
-            start, end = folded.original(match.start(), match.end())
+            start, end = folded.original(first, last)
             if original[start:end] != name:
                 continue
-        yield Mention(match.start(), match.end(), name)
+        yield Mention(first, last, name)
+
+
+def _places_of(key: str, text: str) -> Iterator[tuple[int, int]]:
+    """Where a folded name stands as a whole. Looked for without a pattern of its own: compiling one costs more than looking."""
+    before, after = _edges(key[0], key[-1])
+    taken = 0
+    for start, end in _spaced(key, text) if " " in key and "  " in text else _literal(key, text):
+        if start < taken or (before and before.match(text[max(0, start - 2) : start])) or (after and after.match(text, end)):
+            continue
+        yield start, end
+        taken = end
+
+
+def _literal(key: str, text: str) -> Iterator[tuple[int, int]]:
+    start = text.find(key)
+    while start >= 0:
+        yield start, start + len(key)
+        start = text.find(key, start + 1)
+
+
+def _spaced(key: str, text: str) -> Iterator[tuple[int, int]]:
+    """As `_literal`, where one space of the name may be several in the text."""
+    body = re.escape(key).replace(r"\ ", " ").replace(" ", " +")
+    for match in re.finditer(f"(?=({body}))", text):
+        yield match.span(1)
+
+
+@lru_cache(maxsize=4096)
+def _edges(first: str, last: str) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
+    """What may not stand before (of the two characters there) and after a name that begins and ends with these characters."""
+    before = r".?\w\Z" if first.isalnum() and _stands_alone(first) else ""
+    # Korean particles are glued to the end of a name, never to its beginning. `U.S.` does not stand in `U.S.A.`
+    whole = last == "." or ((last.isalnum() or _continues(last)) and _stands_alone(last) and not _is_hangul(last))
+    after = rf"[\w{MARKS}]" if whole else ""
+    if first.isdigit():
+        before = r".?\w\Z|\d[.,]\Z"
+    if last.isdigit():
+        after = r"\w|[.,]\d"
+    return re.compile(before, re.DOTALL) if before else None, re.compile(after) if after else None
 
 
 def find_names(original: str, folded: Folded, names: Iterable[str]) -> list[Mention]:
@@ -308,12 +328,13 @@ def guess_language(text: str) -> str:
 _HIDDEN = {
     **{code: f"[U+{code:04X}]" for code in (*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C)},
     **{code: f"[U+{code:04X}]" for code in (*range(0x00, 0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0))},
-    0xFEFF: "[U+FEFF]",
+    **{code: f"[U+{code:04X}]" for code in (0x180E, 0x200B, *range(0x2060, 0x2065), 0xFEFF, 0xE0001, *range(0xE0020, 0xE0080))},
 }
 
 
 def visible(text: str) -> str:
-    """The text with control and direction characters as visible marks, for terminals and pages. Data files keep the original."""
+    """The text with control, direction and other characters that no reader sees as visible marks, for terminals and pages. Data files
+    keep the original."""
     return text.translate(_HIDDEN)
 
 

@@ -16,7 +16,7 @@ from kgaudit.text import fold_name, guess_language
 from kgaudit.triples import Candidate, Literal, Triple, iri_of, is_blank, is_iri, is_literal, name_of, parse_literal
 
 _CAMEL = re.compile(r"(?<=[a-zß-öø-ÿ0-9])(?=[A-ZÀ-ÖØ-Þ])|(?<=[A-ZÀ-ÖØ-Þ])(?=[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ])")
-_OPAQUE_ID = re.compile(r"[QPLE]\d+\Z|[0-9a-f]{16,}\Z|[0-9a-f-]{36}\Z", re.IGNORECASE)
+_OPAQUE_ID = re.compile(r"[QPLE]\d+\Z|[0-9a-fA-F]{16,}\Z|[0-9a-fA-F-]{36}\Z")  # p53 and p300 are names
 _MONTHS = "January February March April May June July August September October November December".split()
 _DATE = re.compile(r"(-?\d{4,})-(\d\d)-(\d\d)")
 

@@ -10,7 +10,8 @@ import pytest
 pytest.importorskip("sklearn")
 
 from kgaudit.errors import InputError, StorageError
-from kgaudit.models.cue import CueJudge, read_model
+from kgaudit.models.cue import read_model
+from kgaudit.models.embedded import EmbeddedJudge, Found
 from kgaudit.models.features import predicate_words, see
 from kgaudit.models.mentions import find_mentions
 from kgaudit.models.reading import read
@@ -56,14 +57,15 @@ def test_what_is_fitted_is_saved_read_back_and_the_same_for_a_seed(tmp_path: Pat
         {code: 1},
         0.07,
         0.7,
-        {"gap": -0.4, "subject_first": 0.4, "shift": 1.0, "with_title": 0.7},
+        {"gap": -0.4, "subject_first": 0.4, "label": 1.0, "shift": 1.0, "title": 0.7},
     )
     for name in ("one", "two"):
         fitted = fit(examples, seed=3)
         save([fitted, fitted], calibration, tmp_path / name)
     assert read_model(tmp_path / "one").digest == read_model(tmp_path / "two").digest
     pairs = [(example.claim, example.reading, example.mentions) for example in examples[:20]]
-    read_back = CueJudge(read_model(tmp_path / "one"))._scores(pairs)
+    found = [Found(i, claim, text, mentions, "") for i, (claim, text, mentions) in enumerate(pairs)]
+    read_back = EmbeddedJudge(read_model(tmp_path / "one"))._scores(found)
     shift = np.array([0.5 if claim.predicate.label == "place of birth" else 0.0 for claim, _, _ in pairs])
     codes = [predicate_words(claim.predicate.label).label_code for claim, _, _ in pairs]
     assert read_back == pytest.approx(1 / (1 + np.exp(-(fitted.raw(see(pairs), codes) + shift))), abs=0.05)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kgaudit.claims import PredicateCard
+from kgaudit.claims import Entity, PredicateCard
 from kgaudit.literals import XSD
 from kgaudit.triples import Candidate, Literal, Place, Triple, literal_term, name_term
 from kgaudit.wording import ClaimBuilder, fragment_reason, is_unnamed, literal_label, local_name
@@ -144,3 +144,9 @@ def test_namesakes_are_told_apart_by_what_the_graph_connects_them_with() -> None
     assert own == stance  # Dunmere is the claim's own object
     false_seat = builder.claim(candidate("one", "seat", "dunmere"))
     assert attributed(false_seat, passage, stance).neither == 1.0
+
+
+def test_names_that_look_like_ids_in_small_letters_are_names() -> None:
+    gene = Entity("<https://example.org/gene/p300>", "p300")
+    assert not is_unnamed(gene)
+    assert is_unnamed(Entity("<http://www.wikidata.org/entity/Q42>", "Q42"))

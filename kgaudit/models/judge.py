@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from kgaudit.claims import Claim
 from kgaudit.documents import Passage
@@ -43,4 +43,13 @@ class Judge(Protocol):
 
     def weigh(self, claim: Claim, passages: Sequence[Passage], stances: Sequence[Stance]) -> Weighing:
         """One weighing from all the passages judged for a claim (may be none), calibrated on dev by route and language."""
+        ...
+
+
+@runtime_checkable
+class Glances(Protocol):
+    """A judge that also has a quicker, less sure way to look: for choosing among many candidates which to judge."""
+
+    def glance(self, pairs: Sequence[tuple[Claim, Passage]]) -> list[Stance]:
+        """As `Judge.judge`."""
         ...
