@@ -6,9 +6,10 @@ The public names are few and are loaded when they are first used, so that `impor
     AuditOptions, Budget, SourceOptions, ColumnMapping, Rules
     RunReader                                       reads a run folder            (kgaudit.runs.reader)
     write_report, export_verdicts                   what comes out of a run       (kgaudit.reports)
-    load_judge                                      the embedded judge            (kgaudit.models.cue)
+    load_judge                                      the embedded judge            (kgaudit.models.embedded)
+    open_model                                      a language model by its address (kgaudit.models.opening)
     Triple, Claim, Document, Passage, Query, Stance, Verdict, Trajectory          records
-    Retriever, Judge, Policy                        protocols to implement
+    Retriever, Judge, Policy, ChatModel             protocols to implement
     KgauditError                                    root of all errors            (kgaudit.errors)
 """
 
@@ -20,6 +21,7 @@ from typing import Any
 _HOMES = {
     "AuditOptions": "kgaudit.runs.audit",
     "Budget": "kgaudit.runs.audit",
+    "ChatModel": "kgaudit.models.chat",
     "Claim": "kgaudit.claims",
     "ColumnMapping": "kgaudit.sources.options",
     "Document": "kgaudit.documents",
@@ -38,16 +40,16 @@ _HOMES = {
     "Verdict": "kgaudit.verdicts",
     "audit": "kgaudit.runs.audit",
     "export_verdicts": "kgaudit.reports.export",
-    "load_judge": "kgaudit.models.cue",
+    "load_judge": "kgaudit.models.embedded",
+    "open_model": "kgaudit.models.opening",
     "write_report": "kgaudit.reports.html",
 }
 
 __all__ = sorted(_HOMES)
-_RENAMED = {"load_judge": "load_default"}
 
 
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'kgaudit' has no attribute {name!r}")
-    return getattr(import_module(home), _RENAMED.get(name, name))
+    return getattr(import_module(home), name)

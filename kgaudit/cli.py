@@ -18,6 +18,8 @@ import click
 from kgaudit.errors import Interrupted, KgauditError, UsageError, storage_error
 
 if TYPE_CHECKING:
+    from kgaudit.bench.runner import Result
+    from kgaudit.models.chat import ChatModel
     from kgaudit.runs.engine import Stop
     from kgaudit.sources.options import ColumnMapping, SourceOptions
 
@@ -141,6 +143,13 @@ def _say_ids(what: str, ids: tuple[str, ...]) -> None:
         click.echo(f"  {len(ids):,} {what}: {shown}{more}")
 
 
+_judge_option = click.option("--judge", type=_PATH, help="Folder of another embedded judge (`kgaudit train judge` makes one).")
+_error_cost_option = click.option(
+    "--error-cost", type=click.FloatRange(1, min_open=True), default=2.0, show_default=True,
+    help="What a wrong verdict costs beside saying that the evidence is not enough: 10 gives fewer and surer verdicts.",
+)  # fmt: skip
+
+
 def _source_options(command: Callable[..., None]) -> Callable[..., None]:
     options = [
         click.option("--format", "format_", help="Format of the graph, where its suffix does not say: nt, nq, ttl, trig, rdf, "
@@ -193,7 +202,7 @@ def _column_mapping(pairs: tuple[str, ...]) -> ColumnMapping:
 
 
 @cli.command()
-@click.argument("kg", nargs=-1, required=True, type=_PATH)
+@click.argument("kg", nargs=-1, type=_PATH)
 @click.option("--index", "index_", required=True, metavar="FOLDER|URL", help="Index of the documents (`kgaudit index`).")
 @click.option("--search", "mode", type=click.Choice(["bm25", "knn", "hybrid"]), default="bm25", show_default=True,
               help="By words, by vectors, or both.")  # fmt: skip
@@ -204,11 +213,31 @@ def _column_mapping(pairs: tuple[str, ...]) -> ColumnMapping:
 @_source_options
 @click.option("--cards", type=_PATH, help="YAML file of predicate cards (`kgaudit cards` writes one to edit).")
 @click.option("--trusted", multiple=True, type=_PATH, help="Trusted graph: what it holds needs no document. Repeatable.")
-@click.option("--policy", default="agentkgv", show_default=True, help="Policy of the agent: agentkgv, single_turn, cooccurrence.")
+@click.option("--policy", default="agentkgv", show_default=True, help="Policy of the agent: agentkgv, single_turn, cooccurrence; with "
+              "--model also cascade, direct, ircot.")  # fmt: skip
+@click.option("--model", metavar="ADDRESS", help="Language model that verifies: openai:http://host:8000/v1#name (`kgaudit doctor` "
+              "checks it). The key comes from KGAUDIT_MODEL_KEY.")  # fmt: skip
+@_judge_option
+@_error_cost_option
+@click.option("--cascade", is_flag=True, help="The embedded judge settles what is clear to it, the language model takes the rest.")
+@click.option("--calibration", type=_PATH, help="File of `kgaudit bench ... --calibrate`: makes the model's confidence calibrated.")
 @click.option("--language", "languages", multiple=True, default=("en",), show_default=True, help="Preferred languages of labels.")
 @click.option("--max-triples", type=click.IntRange(1), help="Budget: verify at most so many (a random sample).")
 @click.option("--max-searches", type=click.IntRange(1), help="Budget: searches.")
+@click.option("--max-calls", type=click.IntRange(1), help="Budget: calls of the language model.")
+@click.option("--max-tokens", type=click.IntRange(1), help="Budget: tokens that the language model reads and writes.")
 @click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Budget: wall time.")
+@click.option("--state", type=_PATH, help="State of the graph: verify only what it holds no verdict of, and keep what comes out there.")
+@click.option("--new-by", type=click.Choice(["state", "graphs", "time", "sparql"]), default="state", show_default=True,
+              help="What is new: all that the state does not know; of that, what stands in named graphs not seen before, is dated "
+              "since the last audit, or is given by a query.")  # fmt: skip
+@click.option("--endpoint", metavar="URL", help="With --new-by sparql: the endpoint.")
+@click.option("--query", type=_PATH, help="With --new-by sparql: file of a SELECT (?s ?p ?o, perhaps ?g) or CONSTRUCT query.")
+@click.option("--partial", is_flag=True, help="KG holds only what was added: what it does not hold is not taken for removed.")
+@click.option("--removed", type=_PATH, help="With --partial: file of the triples that were removed (`kgaudit difference`).")
+@click.option("--again", multiple=True, type=click.Choice(["changed-judge", "changed-documents"]),
+              help="Verify known triples again where judge, policy or statement changed, or where their searches now return something "
+              "else. Repeatable.")  # fmt: skip
 @click.option("--fail-on", type=click.Choice(["refuted"]), help="Exit with status 1 where a triple has this verdict.")
 def audit(
     kg: tuple[Path, ...],
@@ -221,35 +250,67 @@ def audit(
     cards: Path | None,
     trusted: tuple[Path, ...],
     policy: str,
+    model: str | None,
+    judge: Path | None,
+    error_cost: float,
+    cascade: bool,
+    calibration: Path | None,
     languages: tuple[str, ...],
     max_triples: int | None,
     max_searches: int | None,
+    max_calls: int | None,
+    max_tokens: int | None,
     max_seconds: float | None,
+    state: Path | None,
+    new_by: str,
+    endpoint: str | None,
+    query: Path | None,
+    partial: bool,
+    removed: Path | None,
+    again: tuple[str, ...],
     fail_on: str | None,
     **source: Any,
 ) -> None:
     """Verify the triples of KG (files or folders) against an index of documents."""
-    from kgaudit.models.cue import load_default
+    from kgaudit.models.embedded import load_judge
+    from kgaudit.models.opening import open_model
     from kgaudit.runs.audit import AuditOptions, Budget
     from kgaudit.runs.audit import audit as run_audit
     from kgaudit.runs.progress import Progress
+    from kgaudit.state_commands import make_selection
     from kgaudit_retrievers.opening import open_retriever
 
+    selection = make_selection(kg, state, new_by, endpoint, query, partial, removed, again)
+    if cascade and policy != "agentkgv":
+        raise UsageError(f"--cascade does not go with --policy {policy}", todo="Leave one of the two out.")
     options = AuditOptions(
         kg=kg,
         run=run,
         source=_make_source_options(**source),
-        policy=policy,
+        policy="cascade" if cascade else policy,
+        error_cost=error_cost,
+        calibration=calibration,
         cards=cards,
         trusted=trusted,
         languages=(*languages, ""),
-        budget=Budget(max_triples, max_searches, max_seconds),
+        budget=Budget(max_triples, max_searches, max_seconds, max_calls, max_tokens),
     )
+    chat = open_model(model, run / "calls") if model else None
     retriever = open_retriever(index_, mode=mode, embedder=embedder, fields=fields, rerank=rerank)
     stop = _stop_on_signals()
     try:
         with Progress("reading", "bytes") as loading, Progress("verifying", "triples") as verifying:
-            summary = run_audit(options, retriever, load_default(), index=index_, stop=stop, loading=loading, verifying=verifying)
+            if state and selection:
+                from kgaudit.runs.nightly import audit_night
+
+                summary = audit_night(
+                    options, state, retriever, load_judge(judge), index=index_, selection=selection, chat=chat, stop=stop,
+                    loading=loading, verifying=verifying,
+                )  # fmt: skip
+            else:
+                summary = run_audit(
+                    options, retriever, load_judge(judge), index=index_, chat=chat, stop=stop, loading=loading, verifying=verifying
+                )
     except (Interrupted, KeyboardInterrupt) as error:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # the rest takes a moment, and a further signal must not change how it ends
@@ -298,6 +359,8 @@ def _print_summary(run: Path, summary: dict[str, Any]) -> None:
     from kgaudit.text import one_line
 
     load, counts = summary["load"], Counts(summary["verdicts"])
+    if "text" in summary:
+        click.echo(summary["text"])
     left_out = ", ".join(f"{number:,} {role}" for role, number in load["left_out"].items() if number)
     parts = [f"{load['statements']:,} statements read: {load['claims']:,} triples to verify"]
     parts += [f"{load['duplicates']:,} repeats merged"] if load["duplicates"] else []
@@ -306,6 +369,9 @@ def _print_summary(run: Path, summary: dict[str, Any]) -> None:
     click.echo("; ".join(parts))
     for warning in load["notes"]:
         click.echo(f"  {one_line(warning)}")
+    if "text" in summary and not counts.total:
+        click.echo(f"{summary['status']}: nothing to verify; run {run}")
+        return
     table = Table(box=SIMPLE, pad_edge=False)
     for column in ("predicate", "triples", "supported", "refuted", "not enough\nevidence", "not\njudged", "pass rate"):
         table.add_column(column, justify="left" if column == "predicate" else "right")
@@ -323,6 +389,8 @@ def _print_summary(run: Path, summary: dict[str, Any]) -> None:
         f"pass rate {_percent(counts.pass_rate)} of {counts.judged:,} judged; not enough evidence "
         f"{_percent(counts.share('not_enough_evidence'))}, not judged {_percent(counts.share('not_judged'))} of {counts.total:,}"
     )
+    if "model" in summary:
+        _print_usage(summary["model"])
     now, before = summary["verified_now"], summary["verified_before"]
     held = f" ({before:,} were there already)" if before else ""
     click.echo(
@@ -330,11 +398,23 @@ def _print_summary(run: Path, summary: dict[str, Any]) -> None:
     )
 
 
+def _print_usage(usage: dict[str, Any]) -> None:
+    parts = [f"model {usage['name']}: {usage['calls']:,} calls"]
+    parts += [f"{usage['cached']:,} answered from what this run kept"] if usage["cached"] else []
+    parts += [f"{usage['retries']:,} tried again"] if usage["retries"] else []
+    parts += [f"{usage['prompt_tokens']:,} tokens read, {usage['completion_tokens']:,} written"]
+    parts += [f"cost {usage['cost']:,.2f}"] if usage["cost"] is not None else []
+    parts += [f"confidence {usage['confidence']}"]
+    click.echo(", ".join(parts))
+    for note in usage["notes"]:
+        click.echo(f"  {note}")
+
+
 @cli.command()
 @click.argument("run", type=_PATH)
 @click.option("--to", type=_PATH, help="File to write; default: report.html in the run folder.")
 def report(run: Path, to: Path | None) -> None:
-    """Write the HTML report of a RUN: one file, no network."""
+    """Write the HTML report of a RUN or state: one file, no network."""
     from kgaudit.reports.html import write_report
     from kgaudit.runs.progress import Progress
 
@@ -348,7 +428,7 @@ def report(run: Path, to: Path | None) -> None:
 @click.option("--to", required=True, type=_PATH, help="File to write.")
 @click.option("--format", "format_", type=click.Choice(["csv", "tsv", "jsonl", "parquet"]), help="Default: by the suffix of the file.")
 def export(run: Path, to: Path, format_: str | None) -> None:
-    """Write the verdict table of a RUN, one row a triple."""
+    """Write the verdict table of a RUN or state, one row a triple."""
     from kgaudit.reports.export import export_verdicts
 
     chosen = format_ or to.suffix.lstrip(".").lower()
@@ -363,10 +443,10 @@ def export(run: Path, to: Path, format_: str | None) -> None:
 @click.argument("triple")
 def replay(run: Path, triple: str) -> None:
     """Print each step of how a TRIPLE was verified (key, its first 6 digits or more, or "subject predicate object" by labels)."""
-    from kgaudit.runs.reader import RunReader
     from kgaudit.runs.replay import replay_lines
+    from kgaudit.runs.state import open_reader
 
-    reader = RunReader(run)
+    reader = open_reader(run)
     rows = reader.find(triple)
     if not rows:
         raise UsageError(f"the run holds no triple {triple!r}", where=str(run), todo="`kgaudit export` lists keys and labels.")
@@ -413,7 +493,13 @@ def rules() -> None:
 @click.option("--split", "splits", multiple=True, default=("test",), show_default=True, help="Split to measure on. Repeatable.")
 @click.option("--json", "json_", type=_PATH, help="File for the measures, as JSON.")
 @click.option("--items", type=_PATH, help="File for each item with its probability, as JSON lines.")
-@click.option("--work", type=_PATH, help="Folder that keeps indexes between calls.")
+@click.option("--work", type=_PATH, help="Folder that keeps indexes, and a language model's answers, between calls.")
+@click.option("--model", metavar="ADDRESS", help="Language model that steers the policies: openai:http://host:8000/v1#name.")
+@_judge_option
+@_error_cost_option
+@click.option("--sample", type=click.IntRange(1), help="So many items of each split, the same ones every time.")
+@click.option("--calibration", type=_PATH, help="File of an earlier --calibrate to use.")
+@click.option("--calibrate", type=_PATH, help="File for a calibration of the model, fitted on the one split that is measured.")
 def bench(
     dataset: str,
     data: Path,
@@ -422,25 +508,60 @@ def bench(
     json_: Path | None,
     items: Path | None,
     work: Path | None,
+    model: str | None,
+    judge: Path | None,
+    error_cost: float,
+    sample: int | None,
+    calibration: Path | None,
+    calibrate: Path | None,
 ) -> None:
     """Measure policies on a DATASET: macro F1, calibration, searches a triple, evidence, speed."""
-    from kgaudit.bench.runner import BenchOptions, run_bench, write_items, write_results
+    from kgaudit.bench.runner import BenchOptions, default_work, run_bench, write_items, write_results
     from kgaudit.bench.table import format_results
+    from kgaudit.models.address import parse_model
+    from kgaudit.models.embedded import load_judge
+    from kgaudit.models.opening import open_model
     from kgaudit.runs.progress import Progress
 
-    results = run_bench(BenchOptions(dataset, data, policies, splits, work), watch=Progress)
+    if (calibration or calibrate) and not model:
+        raise UsageError("a calibration is of a language model", todo="Name it with --model.")
+    if calibrate and (calibration or len(splits) > 1):
+        raise UsageError("--calibrate fits on one split, from probabilities that are not calibrated yet",
+                         todo="Give one --split (dev, never a test split), and no --calibration.")  # fmt: skip
+    chat = open_model(model, (work or default_work()) / "calls") if model else None
+    address = parse_model(model) if model and not model.startswith("replay:") else None
+    priced = address is not None and (address.input_price is not None or address.output_price is not None)
+    prices = (address.input_price or 0.0, address.output_price or 0.0) if address and priced else None
+    options = BenchOptions(dataset, data, policies, splits, work, sample, calibration, prices, error_cost)
+    results = run_bench(options, load_judge(judge), watch=Progress, chat=chat)
     click.echo(format_results(results))
+    if chat and calibrate:
+        _write_calibration(calibrate, dataset, splits[0], results, chat)
     if json_:
         write_results(json_, dataset, results)
     if items:
         write_items(items, results)
 
 
+def _write_calibration(path: Path, dataset: str, split: str, results: list[Result], chat: ChatModel) -> None:
+    from kgaudit.bench.runner import calibrate
+    from kgaudit.runs.files import make_folder, write_json
+
+    made = calibrate(dataset, split, results, chat)
+    make_folder(path.parent)
+    write_json(path, made.to_json())
+    known = f"from a confidence of {made.known_from:.3f}" if made.known_from is not None else "never"
+    click.echo(f"calibration: {path} ({made.words}); answers without retrieval: {known}")
+
+
 def _register() -> None:
     from kgaudit.gate.commands import COMMANDS
+    from kgaudit.model_commands import COMMANDS as MODEL_COMMANDS
+    from kgaudit.state_commands import STATE_COMMANDS
+    from kgaudit.training.commands import COMMANDS as TRAINING_COMMANDS
     from kgaudit_expectations.commands import validate
 
-    for command in (*COMMANDS, validate):
+    for command in (*COMMANDS, *MODEL_COMMANDS, *STATE_COMMANDS, *TRAINING_COMMANDS, validate):
         cli.add_command(command)
 
 

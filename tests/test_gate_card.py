@@ -118,6 +118,15 @@ def test_labels_of_another_graph_make_no_card(graph: Audited, tmp_path: Path) ->
         make_card(graph.run, labels)
 
 
+def test_a_card_belongs_to_the_language_model_too() -> None:
+    spec = {"judge": {"name": "cue-1", "digest": "a"}, "policy": {"name": "agentkgv", "settings": {}}}
+    steered = spec | {"model": {"name": "big-7b", "digest": "b"}}
+    assert verifier_digest(spec | {"model": None}) == verifier_digest(spec)
+    assert verifier_digest(steered) != verifier_digest(spec)
+    assert verifier_digest(steered | {"model": {"name": "big-7b", "digest": "c"}}) != verifier_digest(steered)
+    assert verifier_digest(steered | {"model": {"name": "by another name", "digest": "b"}}) == verifier_digest(steered)
+
+
 def test_card_survives_the_file_and_shows_when_it_was_changed(graph: Audited, tmp_path: Path) -> None:
     card = make_card(graph.run, all_labels(tmp_path / "labels.jsonl", graph), now=datetime(2026, 11, 30, tzinfo=timezone.utc))
     path = tmp_path / "card.json"

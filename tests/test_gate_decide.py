@@ -270,6 +270,7 @@ def test_new_triples_that_nobody_labelled_leave_no_basis(tmp_path: Path, card: P
     ("change", "words"),
     [
         ({"judge": {"name": "cue-2", "digest": "e" * 64}}, "it measured the judge cue-1, the run used cue-2"),
+        ({"model": {"name": "big-7b", "digest": "f" * 64}}, "it measured the language model none, the run used big-7b"),
         ({"policy": {"name": "single_turn", "settings": {}}}, "it measured the policy agentkgv, the run used single_turn"),
         ({"policy": {"name": "agentkgv", "settings": {"k": 3}}}, "the settings of the policy or the judge's prompt differ"),
     ],

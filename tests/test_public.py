@@ -10,9 +10,9 @@ import kgaudit
 ROOT = Path(__file__).parent.parent
 
 PUBLIC = [
-    "AuditOptions", "Budget", "Claim", "ColumnMapping", "Document", "Judge", "KgauditError", "Passage", "Policy", "Query", "Retriever",
-    "Rules", "RunReader", "SourceOptions", "Stance", "Trajectory", "Triple", "Verdict", "audit", "export_verdicts", "load_judge",
-    "write_report",
+    "AuditOptions", "Budget", "ChatModel", "Claim", "ColumnMapping", "Document", "Judge", "KgauditError", "Passage", "Policy", "Query",
+    "Retriever", "Rules", "RunReader", "SourceOptions", "Stance", "Trajectory", "Triple", "Verdict", "audit", "export_verdicts",
+    "load_judge", "open_model", "write_report",
 ]  # fmt: skip
 
 
