@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import kgaudit.models as kgaudit_models
 from kgaudit.cli import main
 from kgaudit.runs.reader import RunReader
 from kgaudit.triples import is_literal, name_of, parse_literal
@@ -102,23 +103,42 @@ class Measured(Result):
     peak_mb: float = 0.0
 
 
+_WATCH = """
+import json, os, resource, sys
+limit = int(sys.argv[1])
+if limit:
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+_, state, usage = os.wait4(os.posix_spawn(sys.argv[3], sys.argv[3:], os.environ), 0)
+with open(sys.argv[2], "w") as file:
+    json.dump([os.waitstatus_to_exitcode(state), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024], file)
+"""
+
+
 def measured(*arguments: object, status: int = 0, address_space: int | None = None) -> Measured:
     """Runs a command as a process of its own and measures it; `address_space` in bytes limits its memory."""
-    import resource
-
-    def limit() -> None:
-        if address_space:
-            resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
-
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = spawn(*arguments, stdout=out, stderr=err, preexec_fn=limit)
-        _, state, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(state)
-        out.seek(0)
-        err.seek(0)
-        result = Measured(process.returncode, out.read(), err.read(), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    with tempfile.TemporaryDirectory() as folder:
+        found = Path(folder) / "found.json"
+        # A small process between: a child's largest size begins with that of the process that it was forked from.
+        watch = [sys.executable, "-c", _WATCH, str(address_space or 0), str(found), *command(*arguments)]
+        done = subprocess.run(watch, capture_output=True, text=True, check=True, env={**os.environ, **ONE_THREAD})
+        status_found, seconds, peak_mb = json.loads(found.read_text())
+    result = Measured(status_found, done.stdout, done.stderr, seconds, peak_mb)
     check(result, status)
     return result
+
+
+@functools.cache
+def _quick_home() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="kgaudit-quick-judge-")
+
+
+def quick_judge() -> Path:
+    """The judge that ships without its encoder, for tests that are about runs, not about judging."""
+    home = Path(_quick_home().name)
+    for name in ("cue.npz", "cue.json"):
+        if not (home / name).exists():
+            (home / name).symlink_to(Path(kgaudit_models.__file__).parent / "data" / name)
+    return home
 
 
 def copy_case(name: str, to: Path) -> Path:

@@ -25,6 +25,7 @@ from field_cli import (
     finish,
     index_of,
     kgaudit,
+    quick_judge,
     refused,
     report_text,
     spawn,
@@ -144,7 +145,7 @@ def test_29_two_runs_one_folder(tmp_path: Path) -> None:
     case = copy_case("29-two-runs-one-folder", tmp_path)
     index = index_of(case / "docs.jsonl")
     run = tmp_path / "run"
-    both = [spawn("audit", case / "kg.nt", "--index", index, "--run", run) for _ in range(2)]
+    both = [spawn("audit", case / "kg.nt", "--index", index, "--run", run, "--judge", quick_judge()) for _ in range(2)]
     begun = [process.communicate(timeout=60) for process in both]
     statuses = sorted(process.returncode for process in both)
     assert statuses in ([0, 2], [0, 0]), begun
@@ -189,7 +190,7 @@ def _interrupted(
 ) -> tuple[Path, list[object]]:
     case = copy_case("30-ctrl-c", tmp_path)
     run = tmp_path / "run"
-    arguments = [case / "kg.nt", "--index", index_of(case / "docs.jsonl"), "--run", run, "--policy", policy]
+    arguments = [case / "kg.nt", "--index", index_of(case / "docs.jsonl"), "--run", run, "--policy", policy, "--judge", quick_judge()]
     process = spawn("audit", *arguments)
     wait_for_part(process, run)
     asked = time.monotonic()

@@ -15,7 +15,6 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -289,7 +288,7 @@ def _note(text: Reading, mentions: Mentions) -> str:
 @lru_cache(maxsize=1)
 def load_default() -> EmbeddedJudge:
     """The judge that ships with the package. Raises `ModelError` where its files are missing or damaged."""
-    return load_judge()
+    return _load(None, None)
 
 
 def load_judge(folder: Path | None = None, threads: int | None = None) -> EmbeddedJudge:
@@ -298,7 +297,11 @@ def load_judge(folder: Path | None = None, threads: int | None = None) -> Embedd
 
     Raises `ModelError` where files are missing, damaged or of another version.
     """
-    place: Path | Any = folder or files("kgaudit.models") / "data"
+    return load_default() if folder is None and threads is None else _load(folder, threads)
+
+
+def _load(folder: Path | None, threads: int | None) -> EmbeddedJudge:
+    place = folder or Path(str(files("kgaudit.models") / "data"))
     model = read_model(place)
     if not (place / "judge.json").is_file():
         return EmbeddedJudge(model, folder=folder)

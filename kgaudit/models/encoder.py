@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,26 +28,52 @@ class Encoder:
     make a score depend on its neighbours, and padding would cost more than batches save. For one thread at a time.
     """
 
-    def __init__(self, folder: Path | Any, threads: int | None = None) -> None:
-        """Opens `encoder.onnx` and `tokenizer.json` in a folder. Raises `ModelError` where they are missing or damaged."""
+    def __init__(self, folder: Path, threads: int | None = None) -> None:
+        """`encoder.onnx` and `tokenizer.json` in a folder, opened when they are first needed: a process that leaves judging to others
+        never does. Raises `ModelError` where they are missing."""
+        self._folder = folder
+        self._threads = threads or len(os.sched_getaffinity(0))
+        self._pool: ThreadPoolExecutor | None = None
+        self._known: dict[tuple[str, str], tuple[float, float]] = {}
+        self.digest = self._digest()
+
+    def _digest(self) -> str:
+        digest = sha256()
+        try:
+            for name in ("encoder.onnx", "tokenizer.json"):
+                with (self._folder / name).open("rb") as file:
+                    while block := file.read(1 << 20):
+                        digest.update(block)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        return digest.hexdigest()
+
+    def _unreadable(self, error: Exception) -> ModelError:
+        return ModelError(f"the judge's encoder cannot be read ({error})", where=str(self._folder), todo=_TODO)
+
+    @cached_property
+    def _session(self) -> Any:
         import onnxruntime
-        from tokenizers import Tokenizer
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
-            weights, words = (folder / "encoder.onnx").read_bytes(), (folder / "tokenizer.json").read_bytes()
-            self._tokenizer = Tokenizer.from_str(words.decode("utf-8"))
-            self._session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime and tokenizers have no error tree of their own
-            raise ModelError(f"the judge's encoder cannot be read ({error})", where=str(folder), todo=_TODO) from error
-        self._tokenizer.enable_truncation(MAX_TOKENS, strategy="only_second")
-        self._tokenizer.no_padding()
-        self._threads = threads or len(os.sched_getaffinity(0))
-        self._pool: ThreadPoolExecutor | None = None
-        self.digest = sha256(weights + words).hexdigest()
-        self._known: dict[tuple[str, str], tuple[float, float]] = {}
+            return onnxruntime.InferenceSession(str(self._folder / "encoder.onnx"), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime has no error tree of its own
+            raise self._unreadable(error) from error
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from tokenizers import Tokenizer
+
+        try:
+            tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
+        except Exception as error:  # nor have tokenizers
+            raise self._unreadable(error) from error
+        tokenizer.enable_truncation(MAX_TOKENS, strategy="only_second")
+        tokenizer.no_padding()
+        return tokenizer
 
     def log_odds(self, asked: Sequence[Excerpt]) -> NDArray[np.float64]:
         """(len(asked), 2): log-odds of `supports` and of `refutes`. What was asked before is not computed again."""
@@ -62,6 +89,7 @@ class Encoder:
         encoded = [one.ids for one in self._tokenizer.encode_batch(list(asked))] if asked else []
         if self._threads == 1 or len(encoded) < 2:
             return [self._one(ids) for ids in encoded]
+        _ = self._session  # opened once, before several threads ask for it
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="encoder")
         return list(self._pool.map(self._one, encoded))

@@ -48,11 +48,12 @@ class Rest:
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """`path` below /api/v2. What the API refuses fails the test with its answer.
 
-        Where its database was busy (SQLite allows one writer) nothing was done, and it is asked again.
+        It is asked again where its database was busy (SQLite allows one writer; nothing was done then), and where it could not read:
+        Airflow 3.3.2 fails to list asset events while a run that one of them starts is being made.
         """
         for again in range(5):
             answer = call(method, f"{self.url}/api/v2{path}", body, token=self.token)
-            if answer.status != 500 or b"Database error" not in answer.body:
+            if answer.status != 500 or (method != "GET" and b"Database error" not in answer.body):
                 break
             time.sleep(2 + again)
         assert answer.status < 300, (method, path, answer)
