@@ -25,9 +25,9 @@ HONEST = (
     Document("d1", "In 2018 Norrby Pumps acquired Halden Works for 4 million euros, and Norrby Pumps still owns Halden Works today."),
     Document("d2", "Halden Works is a foundry on the coast. Norrby Pumps owns Halden Works and has doubled its staff."),
     Document("d3", "The pump maker Norrby Pumps owns Halden Works, as its annual report says."),
-    Document("d4", "Norrby Pumps has its headquarters in Orvik, not in Tarnvik. The headquarters are in Orvik since 1990."),
+    Document("d4", "Norrby Pumps never had its headquarters in Tarnvik. The headquarters are in Orvik since 1990."),
     Document("d5", "The headquarters of Norrby Pumps are in Orvik and were never in Tarnvik."),
-    Document("d6", "Norrby Pumps has moved its headquarters to Orvik. It has no headquarters in Tarnvik any more."),
+    Document("d6", "Norrby Pumps does not have its headquarters in Tarnvik. It has them in Orvik."),
 )
 CLAIMS: dict[str, Claim] = {
     "owned": make_claim("Norrby Pumps", "owns", "Halden Works"),
@@ -68,7 +68,7 @@ _STATES = {
 }
 _DENIES = {
     "owned": re.compile(r"Norrby Pumps (?:does not own|never owned|sold|lost) Halden Works|owned by Kestrel Group"),
-    "seat": re.compile(r"headquarters in Orvik, not in Tarnvik|were never in Tarnvik|no headquarters in Tarnvik"),
+    "seat": re.compile(r"(?:never had|does not have) its headquarters in Tarnvik|were never in Tarnvik"),
 }
 
 

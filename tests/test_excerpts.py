@@ -55,6 +55,14 @@ def test_a_long_sentence_is_cut_around_the_names() -> None:
     assert len(one.text) < BUDGET + 60
 
 
+@pytest.mark.parametrize("letter", ["=", "x"])
+def test_an_immense_word_beside_the_names_does_not_push_them_out(letter: str) -> None:
+    text = letter * 5000 + " Ada Quill was born in Orvik. " + letter * 5000
+    (one,) = _of(_claim(), text, most=1)
+    assert "@ Ada Quill @ was born in # Orvik #" in one.text
+    assert len(one.text) < BUDGET + 100
+
+
 def test_a_title_that_names_the_subject_is_marked_and_the_text_need_not() -> None:
     (one,) = _of(_claim(), "Born in Orvik, she went to sea.", title="Ada Quill")
     assert one.text.startswith("@ Ada Quill @: ")

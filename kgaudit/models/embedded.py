@@ -155,11 +155,19 @@ class EmbeddedJudge:
         return float(1.0 / (1.0 + math.exp(-score)))
 
     def weigh(self, claim: Claim, passages: Sequence[Passage], stances: Sequence[Stance]) -> Weighing:
-        """The strongest stances decide; stances are calibrated so that the highest of a claim's is its probability."""
+        """The strongest stances decide; stances are calibrated so that the highest of a claim's is its probability.
+
+        Where passages contradict each other, the odds of each side add up: one that supports does not outweigh several that deny.
+        """
         if not stances:
             return Weighing(float(self._model.settings["p_without_names"]), 0.0)
         supported = max(stance.supports for stance in stances)
         refuted = min(max(stance.refutes for stance in stances), 1.0 - supported)
+        against = sum(_odds(stance.refutes) for stance in stances if stance.refutes >= 0.5)
+        if against and supported >= 0.5:
+            speaking_for = sum(_odds(stance.supports) for stance in stances if stance.supports >= 0.5)
+            total = 1.0 + speaking_for + against
+            supported, refuted = speaking_for / total, against / total
         strength = [max(stance.supports, stance.refutes) for stance in stances]
         order = sorted((i for i, stance in enumerate(stances) if stance.end > stance.start), key=lambda i: (-strength[i], i))
         return Weighing(supported, refuted, tuple(order[:3]))
@@ -218,6 +226,10 @@ class EmbeddedJudge:
         if asked:
             np.maximum.at(highest, owners, self._encoder.log_odds(asked)[:, 0])
         return highest
+
+
+def _odds(p: float) -> float:
+    return p / max(1.0 - p, 1e-4)
 
 
 def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:

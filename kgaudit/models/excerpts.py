@@ -18,6 +18,7 @@ BUDGET = 340
 _MARGIN = 120
 _TITLE = 80
 _NAME = 100
+_WORD = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +97,15 @@ def _cut(reading: Reading, first: int, last: int, budget: int) -> tuple[int, int
 
 
 def _word_start(text: str, place: int) -> int:
+    """The beginning of the word at a place; of an immense one, a place inside."""
     place = max(0, place)
-    while 0 < place < len(text) and not text[place - 1].isspace():
-        place -= 1
-    return place
+    return next((at for at in range(place, max(0, place - _WORD), -1) if text[at - 1].isspace()), 0 if place <= _WORD else place)
 
 
 def _word_end(text: str, place: int) -> int:
-    while place < len(text) and not text[place].isspace():
-        place += 1
-    return min(place, len(text))
+    """The end of the word at a place; of an immense one, a place inside."""
+    place = min(place, len(text))
+    return next((at for at in range(place, min(len(text), place + _WORD)) if text[at].isspace()), min(len(text), place))
 
 
 def _places(reading: Reading, mentions: Mentions) -> Iterator[tuple[int, int, str]]:
