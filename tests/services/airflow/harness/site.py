@@ -125,9 +125,13 @@ class Site:
         def waits() -> bool:
             return self.rest.states("release_gate", run).get("ask_for_release") == "awaiting_input"
 
+        def heard() -> bool:
+            lines = (line for file in self.deployment.folder.glob("*.log") for line in file.read_text(errors="replace").splitlines())
+            return any("Received executor event" in line and "ask_for_release" in line and run in line for line in lines)
+
         wait_until("release_gate waits for a person", waits, 300)
         # Airflow 3.3.2 fails the task where the answer overtakes the executor's word that the question was put: a person is slower.
-        time.sleep(5)
+        wait_until("the scheduler has heard that the question was put", heard, 120)
         return run
 
     def question(self, run: str) -> str:
