@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kgaudit.agent.rivals import Rival
 from kgaudit.documents import Passage
-from kgaudit.models.judge import Weighing
+from kgaudit.models.judge import Weighing, odds
 from kgaudit.verdicts import EvidenceSpan, Stance, StanceName, Verdict, VerdictName
 
 ERROR_COST = 2.0
@@ -99,14 +99,9 @@ def _opposed(stances: Sequence[Stance], name: VerdictName) -> list[int]:
     return sorted((i for i, p in enumerate(opposite) if p >= OPPOSED_FROM), key=lambda i: (-opposite[i], i))
 
 
-def _odds(p: float) -> float:
-    p = min(max(p, 1e-4), 1.0 - 1e-4)
-    return p / (1.0 - p)
-
-
 def share_with_rival(weighing: Weighing, rival: Rival, weight: float) -> Weighing:
     """The weighing of a claim of which only one can hold, beside its strongest rival, whose odds count by `weight`."""
-    claimed, other = _odds(weighing.p_supported), weight * _odds(rival.stance.supports)
+    claimed, other = odds(weighing.p_supported), weight * odds(rival.stance.supports)
     total = 1.0 + claimed + other
     return Weighing(claimed / total, max(weighing.p_refuted * (1.0 - claimed / total), other / total), weighing.deciding)
 

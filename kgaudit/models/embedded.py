@@ -27,7 +27,7 @@ from kgaudit.models.cue import Model, mean_raw, read_model
 from kgaudit.models.encoder import Encoder
 from kgaudit.models.excerpts import Excerpt, excerpts
 from kgaudit.models.features import predicate_words, see
-from kgaudit.models.judge import Weighing
+from kgaudit.models.judge import Weighing, odds
 from kgaudit.models.mentions import PRONOUN, TITLE, Link, Mentions, find_mentions, words_of_predicate
 from kgaudit.models.reading import Reading, language_of, read
 from kgaudit.models.values import claimed_value
@@ -41,7 +41,7 @@ FORMAT = 1
 _LEARNT = frozenset(("en",))
 _TURNED_BELOW, _TURNED_FROM = 0.3, 0.8
 _DENIED, _DOUBT, _ITSELF = 0.3, 0.15, 0.05
-_SYMMETRIC = frozenset(
+SYMMETRIC = frozenset(
     "spouse;sibling;partner;married to;shares border with;twinned administrative body;relative;different from".split(";")
 )
 
@@ -163,9 +163,9 @@ class EmbeddedJudge:
             return Weighing(float(self._model.settings["p_without_names"]), 0.0)
         supported = max(stance.supports for stance in stances)
         refuted = min(max(stance.refutes for stance in stances), 1.0 - supported)
-        against = sum(_odds(stance.refutes) for stance in stances if stance.refutes >= 0.5)
+        against = sum(odds(stance.refutes) for stance in stances if stance.refutes >= 0.5)
         if against and supported >= 0.5:
-            speaking_for = sum(_odds(stance.supports) for stance in stances if stance.supports >= 0.5)
+            speaking_for = sum(odds(stance.supports) for stance in stances if stance.supports >= 0.5)
             total = 1.0 + speaking_for + against
             supported, refuted = speaking_for / total, against / total
         strength = [max(stance.supports, stance.refutes) for stance in stances]
@@ -188,7 +188,9 @@ class EmbeddedJudge:
 
     def _alone(self, found: Sequence[Found]) -> NDArray[np.float64]:
         """Calibrated probabilities by the cue model."""
-        raw, groups = self._cues(found)
+        return self._calibrated(*self._cues(found))
+
+    def _calibrated(self, raw: NDArray[np.float64], groups: Sequence[int]) -> NDArray[np.float64]:
         lines = np.array(self._model.settings["calibration"]).reshape(-1, 2)[groups]
         return _sigmoid(raw * lines[:, 0] + lines[:, 1])
 
@@ -205,8 +207,7 @@ class EmbeddedJudge:
         if self._encoder is None or self._join is None or not found:
             return self._alone(found)
         raw, groups = self._cues(found)
-        lines = np.array(self._model.settings["calibration"])[groups]
-        alone = _sigmoid(raw * lines[:, 0] + lines[:, 1])
+        alone = self._calibrated(raw, groups)
         asked = [i for i, p in enumerate(alone) if p >= self._join.skip_below]
         understood = self._understood([found[i] for i in asked])
         joined = np.array(self._join.lines)[groups][asked]
@@ -226,10 +227,6 @@ class EmbeddedJudge:
         if asked:
             np.maximum.at(highest, owners, self._encoder.log_odds(asked)[:, 0])
         return highest
-
-
-def _odds(p: float) -> float:
-    return p / max(1.0 - p, 1e-4)
 
 
 def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -259,7 +256,7 @@ def _turned_mentions(mentions: Mentions) -> Mentions:
 
 
 def _is_symmetric(claim: Claim) -> bool:
-    return claim.predicate.symmetric or fold_name(claim.predicate.label) in _SYMMETRIC
+    return claim.predicate.symmetric or fold_name(claim.predicate.label) in SYMMETRIC
 
 
 def _stance(claim: Claim, text: Reading, mentions: Mentions, p: float, turned: float) -> Stance:

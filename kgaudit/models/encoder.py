@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -15,8 +14,10 @@ from numpy.typing import NDArray
 
 from kgaudit.errors import ModelError
 from kgaudit.models.excerpts import Excerpt
+from kgaudit.models.pool import processors
 
 MAX_TOKENS = 192
+_FILES = ("encoder.onnx", "tokenizer.json")
 _KEPT = 50_000
 _TODO = "Install kgaudit again, or name the folder of a judge that `kgaudit train judge` made."
 
@@ -32,15 +33,19 @@ class Encoder:
         """`encoder.onnx` and `tokenizer.json` in a folder, opened when they are first needed: a process that leaves judging to others
         never does. Raises `ModelError` where they are missing."""
         self._folder = folder
-        self._threads = threads or len(os.sched_getaffinity(0))
+        self._threads = threads or processors()
         self._pool: ThreadPoolExecutor | None = None
         self._known: dict[tuple[str, str], tuple[float, float]] = {}
-        self.digest = self._digest()
+        for name in _FILES:
+            if not (folder / name).is_file():
+                raise self._unreadable(FileNotFoundError(f"there is no {name}"))
 
-    def _digest(self) -> str:
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of both files; made when it is asked for: of the processes that judge, one needs it."""
         digest = sha256()
         try:
-            for name in ("encoder.onnx", "tokenizer.json"):
+            for name in _FILES:
                 with (self._folder / name).open("rb") as file:
                     while block := file.read(1 << 20):
                         digest.update(block)

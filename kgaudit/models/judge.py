@@ -53,3 +53,9 @@ class Glances(Protocol):
     def glance(self, pairs: Sequence[tuple[Claim, Passage]]) -> list[Stance]:
         """As `Judge.judge`."""
         ...
+
+
+def odds(p: float) -> float:
+    """p / (1 - p), for probabilities that may be 0 or 1."""
+    p = min(max(p, 1e-4), 1.0 - 1e-4)
+    return p / (1.0 - p)

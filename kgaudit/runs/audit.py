@@ -130,6 +130,12 @@ def file_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
+def cards_of(graph: LoadedGraph, options: AuditOptions) -> dict[str, PredicateCard]:
+    """The predicate cards of a graph: learnt from it, with what people wrote into a file of their own."""
+    cards = learn_cards(graph)
+    return apply_yaml(cards, options.cards) if options.cards else cards
+
+
 def audit(
     options: AuditOptions,
     retriever: Retriever,
@@ -250,9 +256,7 @@ class _Audit:
 
     def run(self, work: Work, verifying: Report | None) -> dict[str, Any]:
         options, graph = self._options, work.graph
-        cards = learn_cards(graph)
-        if options.cards:
-            cards = apply_yaml(cards, options.cards)
+        cards = cards_of(graph, options)
         namesakes = find_namesakes(graph.names.shared(), graph.candidates())
         builder = ClaimBuilder(graph.names, cards, options.languages, namesakes)
         trusted = self._trusted(work, cards)

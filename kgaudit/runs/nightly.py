@@ -31,12 +31,12 @@ from kgaudit.documents import Retriever
 from kgaudit.errors import EmptyInputError, RunError, SpecMismatchError, UsageError, storage_error
 from kgaudit.models.chat import ChatModel
 from kgaudit.models.judge import Judge
-from kgaudit.predicates import apply_yaml, learn_cards
 from kgaudit.runs.again import changed_documents, changed_judge
 from kgaudit.runs.audit import (
     AuditOptions,
     Budget,
     Work,
+    cards_of,
     file_digest,
     identity_of,
     inputs_of,
@@ -176,8 +176,7 @@ class _Again:
             policy = make_policy(options.policy, (), model_use(options, self.chat, options.run), options.error_cost)
             found.append(changed_judge(state, verifier_of(self.judge, self.chat, policy), graph.work / "candidates.arrow"))
         if "changed-documents" in self.selection.again and self.judge and self.retriever:
-            cards = learn_cards(graph)
-            builder = ClaimBuilder(graph.names, apply_yaml(cards, options.cards) if options.cards else cards, options.languages)
+            builder = ClaimBuilder(graph.names, cards_of(graph, options), options.languages)
             found.append(changed_documents(state, self.retriever, self.judge, builder, self.searching))
         return stacked(found)
 

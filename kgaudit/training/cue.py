@@ -155,12 +155,24 @@ def examples_of(source: str, items: Sequence[tuple[dict[str, Any], Claim, list[P
             text, title = reader(passage)
             mentions = find_mentions(claim, text, title)
             if mentions.links:
-                # About a third of what only one of the two annotations has is wrong or far-fetched.
-                weight = DOUBTFUL_WEIGHT if row["label"] and row.get("annotated_twice") is False else 1.0
-                pairs.append((passage, Example(claim, text, mentions, bool(row["label"]), (source, n), passage.document_id, weight)))
+                example = Example(claim, text, mentions, bool(row["label"]), (source, n), passage.document_id, weight_of(row))
+                pairs.append((passage, example))
         stating = [example for passage, example in pairs if row["label"] and _states(row, passage)]
         out += stating or [example for _, example in pairs]
     return out
+
+
+def weight_of(row: dict[str, Any]) -> float:
+    """How much a triple counts: about a third of what only one of the two annotations has is wrong or far-fetched."""
+    return DOUBTFUL_WEIGHT if row["label"] and row.get("annotated_twice") is False else 1.0
+
+
+def annotated_passage(row: dict[str, Any], documents: dict[str, dict[str, Any]]) -> Passage:
+    """What the agent reads of the document of an annotated row; its text is in `documents`, or in the row itself."""
+    content = documents[row["doc_id"]] if "text" not in row else row
+    document = Document(row["doc_id"], content["text"], content.get("title") or "", content.get("lang") or "")
+    whole = Passage(document.id, 0, len(document.text), document.text, document.title, document.language)
+    return reading_of(document, whole)
 
 
 def annotated(
@@ -170,10 +182,7 @@ def annotated(
     out = []
     for n, row in enumerate(rows):
         claim = claim_of(row)
-        content = documents[row["doc_id"]] if "text" not in row else row
-        document = Document(row["doc_id"], content["text"], content.get("title") or "", content.get("lang") or "")
-        whole = Passage(document.id, 0, len(document.text), document.text, document.title, document.language)
-        text, title = reader(reading_of(document, whole))
+        text, title = reader(annotated_passage(row, documents))
         mentions = find_mentions(claim, text, title)
         if mentions.links:
             out.append(Example(claim, text, mentions, row["stated"] == "supports", (source, n), row["doc_id"], weight))

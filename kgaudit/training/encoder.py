@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgaudit.errors import ModelError, storage_error
+from kgaudit.models.encoder import MAX_TOKENS
 from kgaudit.training.pairs import Pair, Target
 
 CLASSES = ("supports", "refutes", "neither")
-MAX_TOKENS = 192
 _POOL = 40
 """Batches are drawn from so many at a time, sorted by length: little padding, still a random order."""
 CHECKPOINT_SECONDS = 120.0
@@ -42,7 +42,6 @@ class Fit:
     learning_rate: float
     batch: int
     seed: int
-    frozen_layers: int = 0
 
 
 def _torch() -> Any:
@@ -89,9 +88,7 @@ def plan(pairs: Sequence[Pair], lengths: Sequence[int], batch: int, seed: int) -
     return batches
 
 
-def train_stage(
-    pairs: Sequence[Pair], fit: Fit, out: Path, say: Say, *, soft: NDArray[np.float32] | None = None, stop_at: int | None = None
-) -> Path:
+def train_stage(pairs: Sequence[Pair], fit: Fit, out: Path, say: Say, *, soft: NDArray[np.float32] | None = None) -> Path:
     """Trains one stage and writes tokenizer and model to `out`; a stage that was ended goes on from its last checkpoint.
 
     `soft`: (pairs, 3) probabilities of a teacher, learnt beside the targets. Raises `ModelError`, `StorageError`.
@@ -108,7 +105,7 @@ def train_stage(
     batches = plan(pairs, [len(ids) for ids in encoded], fit.batch, fit.seed)
     model.to(device=device, dtype=torch.bfloat16)
     model.train()
-    trained = _choose_trained(model, fit.frozen_layers)
+    trained = _choose_trained(model)
     masters = [p.detach().float().clone() for p in trained]
     optimizer = torch.optim.AdamW(masters, lr=fit.learning_rate, weight_decay=0.01)
     checkpoint = out / "checkpoint.pt"
@@ -123,8 +120,8 @@ def train_stage(
         _write_back(torch, trained, masters)
         say(f"goes on at step {step:,} of {len(batches):,}")
     begun, first, last_kept, losses = time.monotonic(), step, time.monotonic(), list[float]()
-    total, last = len(batches), stop_at if stop_at is not None else len(batches)
-    while step < last:
+    total = len(batches)
+    while step < total:
         for group in optimizer.param_groups:
             group["lr"] = fit.learning_rate * _rate(step, total)
         chosen = batches[step]
@@ -143,27 +140,25 @@ def train_stage(
         if step % 20 == 0:
             rate = (step - first) * fit.batch / (time.monotonic() - begun)
             say(f"step {step:,} of {total:,}, loss {np.mean(losses[-100:]):.3f}, {rate:.1f} pairs/s")
-        if time.monotonic() - last_kept > CHECKPOINT_SECONDS or step == last:
+        if time.monotonic() - last_kept > CHECKPOINT_SECONDS or step == total:
             _keep(torch, checkpoint, step, masters, optimizer)
             last_kept = time.monotonic()
-    if step == total:
-        model.float()
-        for master, parameter in zip(masters, trained, strict=True):
-            parameter.data.copy_(master)
-        partial = out / "model.partial"
-        model.save_pretrained(partial)
-        tokenizer.save_pretrained(partial)
-        os.replace(partial, done)
-        checkpoint.unlink()
+    model.float()
+    for master, parameter in zip(masters, trained, strict=True):
+        parameter.data.copy_(master)
+    partial = out / "model.partial"
+    model.save_pretrained(partial)
+    tokenizer.save_pretrained(partial)
+    os.replace(partial, done)
+    checkpoint.unlink()
     return done
 
 
-def _choose_trained(model: Any, frozen_layers: int) -> list[Any]:
+def _choose_trained(model: Any) -> list[Any]:
     """Word embeddings stay as they are: they are a third of the weights, and the pairs touch few of them."""
-    frozen = ["embeddings."] + [f"encoder.layer.{i}." for i in range(frozen_layers)]
     trained = []
     for name, parameter in model.named_parameters():
-        parameter.requires_grad = not any(part in name for part in frozen)
+        parameter.requires_grad = "embeddings." not in name
         if parameter.requires_grad:
             trained.append(parameter)
     return trained

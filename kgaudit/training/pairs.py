@@ -15,23 +15,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kgaudit.claims import Claim
-from kgaudit.documents import Document, Passage, reading_of
+from kgaudit.documents import Passage
+from kgaudit.models.embedded import LINKS, SYMMETRIC
 from kgaudit.models.excerpts import Excerpt, excerpts, plain_excerpt
 from kgaudit.models.mentions import find_mentions
 from kgaudit.models.reading import language_of, read
-from kgaudit.training.cue import claim_of, read_rows, retrieved
+from kgaudit.training.cue import annotated_passage, claim_of, read_rows, retrieved, weight_of
 from kgaudit.training.phenomena import Made
 
 Target = Literal["supports", "refutes", "neither", "not"]
 """`not`: it does not support; whether it refutes or says nothing is not known."""
 Say = Callable[[str], None]
 _WINDOWS = 2
-_LINKS = 6
 _TOO_CLOSE = 0.03
 """Two predicates that hold of the same pair more often than this may follow from one another: they make no negatives."""
-_SYMMETRIC = frozenset(
-    ("spouse", "sibling", "partner", "shares border with", "twinned administrative body", "relative", "different from")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,6 @@ def found_pairs(source: str, items: Iterable[tuple[dict[str, Any], Claim, list[P
     pairs = []
     for row, claim, passages in items:
         true = bool(row["label"])
-        weight = 0.5 if true and row.get("annotated_twice") is False else 1.0
         stating = list[Pair]()
         others = list[Pair]()
         for passage in passages:
@@ -61,7 +57,7 @@ def found_pairs(source: str, items: Iterable[tuple[dict[str, Any], Claim, list[P
                     excerpt.claim,
                     excerpt.text,
                     "supports" if true else "not",
-                    weight,
+                    weight_of(row),
                     source,
                     str(row.get("neg_type") or "true"),
                     passage.document_id,
@@ -76,7 +72,7 @@ def excerpts_of(claim: Claim, passage: Passage, most: int = _WINDOWS) -> list[Ex
     language = language_of(passage)
     text = read(passage.text, language)
     title = read(passage.title, language) if passage.title else None
-    return excerpts(claim, text, find_mentions(claim, text, title, _LINKS), passage.title, most)
+    return excerpts(claim, text, find_mentions(claim, text, title, LINKS), passage.title, most)
 
 
 def _holds_evidence(row: dict[str, Any], passage: Passage, excerpt: Excerpt) -> bool:
@@ -92,14 +88,11 @@ def annotated_pairs(source: str, rows: Sequence[dict[str, Any]], documents: dict
     """Pairs of annotated (triple, document) rows. A document's text is in `documents`, or in the row itself."""
     pairs = []
     for row in rows:
-        content = documents[row["doc_id"]] if "text" not in row else row
-        document = Document(row["doc_id"], content["text"], content.get("title") or "", content.get("lang") or "")
-        whole = Passage(document.id, 0, len(document.text), document.text, document.title, document.language)
         target: Target = {"supports": "supports", "reversed": "not", "neither": "not"}[row["stated"]]  # type: ignore[assignment]
         kind = row["stated"] if row["stated"] != "neither" else str(row.get("neg_type") or "neither")
         pairs += [
             Pair(excerpt.claim, excerpt.text, target, 1.0, source, kind, row["doc_id"])
-            for excerpt in excerpts_of(claim_of(row), reading_of(document, whole), 1)
+            for excerpt in excerpts_of(claim_of(row), annotated_passage(row, documents), 1)
         ]
     return pairs
 
@@ -128,7 +121,7 @@ def swapped_rows(rows: Sequence[dict[str, Any]], seed: int, share: float) -> lis
             continue
         p, s, o = row["p_label"], row["s_label"], row["o_label"]
         backward = holds.get((row["doc_id"], o, s), set())
-        if row["s_type"] == row["o_type"] and p not in _SYMMETRIC and p not in backward and rng.random() < 0.5:
+        if row["s_type"] == row["o_type"] and p not in SYMMETRIC and p not in backward and rng.random() < 0.5:
             turned = {"s_label": o, "o_label": s, "s_aliases": row["o_aliases"], "o_aliases": row["s_aliases"]}
             out.append({**row, **turned, "stated": "reversed"})
             continue

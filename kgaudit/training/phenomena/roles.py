@@ -76,6 +76,12 @@ def _same_kind(predicate: Predicate) -> bool:
     return any(predicate.takes(kind) for kind in predicate.subjects)
 
 
+def _each_with_its_own(label: str, subjects: tuple[Name, Name], objects: tuple[Name, Name], wrong: str) -> list[Claimed]:
+    """What is said of two subjects with an object each, and what is not: the objects exchanged."""
+    (s, u), (own, other) = subjects, objects
+    return [(s, label, own, "s"), (u, label, other, "s"), (s, label, other, wrong), (u, label, own, wrong)]
+
+
 def _items(claims: list[Claimed], phenomenon: str, place: int, passage: tuple[str, str], pair: str) -> list[Made]:
     return [made(s, label, o, stance, phenomenon, f"{phenomenon}/{place}", passage, pair) for s, label, o, stance in claims]
 
@@ -302,8 +308,7 @@ def two_subjects(scene: Scene, pair: str, phenomenon: str) -> list[Made]:
         body = template.format(**given, **extras, who=_who(s), S=s.text, U=u.text, V=v.text, A=first.text, B=second.text)
         text = tidy(f"{before} {body} {after}")
         wrong = "r" if predicate.functional or phenomenon == "scope" else "n"
-        claims = [(s, predicate.label, first, "s"), (u, predicate.label, second, "s")]
-        claims += [(s, predicate.label, second, wrong), (u, predicate.label, first, wrong)]
+        claims = _each_with_its_own(predicate.label, (s, u), (first, second), wrong)
         items += _items(claims, phenomenon, place, (heading, text), pair)
     return items
 
@@ -545,8 +550,7 @@ def pronouns(scene: Scene, pair: str) -> list[Made]:
         clauses = {"m": predicate.say(fresh, s.pronoun, first.text, "s"), "n": predicate.say(fresh, u.pronoun, second.text, "s")}
         text = tidy(f"{before} {template.format(**clauses, **extras, S=s.text, U=u.text)} {after}")
         wrong = "r" if predicate.functional else "n"
-        claims = [(s, predicate.label, first, "s"), (u, predicate.label, second, "s")]
-        claims += [(s, predicate.label, second, wrong), (u, predicate.label, first, wrong)]
+        claims = _each_with_its_own(predicate.label, (s, u), (first, second), wrong)
         items += _items(claims, "pronouns", place, (heading, text), pair)
     return items
 
@@ -591,8 +595,7 @@ def descriptions(scene: Scene, pair: str) -> list[Made]:
         clauses = {"m": predicate.say(fresh, s.definite, first.text), "n": predicate.say(fresh, u.definite, second.text)}
         text = tidy(f"{template.format(**clauses, **extras, S=s.text, U=u.text)} {after}")
         wrong = "r" if predicate.functional else "n"
-        claims = [(s, predicate.label, first, "s"), (u, predicate.label, second, "s")]
-        claims += [(s, predicate.label, second, wrong), (u, predicate.label, first, wrong)]
+        claims = _each_with_its_own(predicate.label, (s, u), (first, second), wrong)
         items += _items(claims, "descriptions", place, (heading, text), pair)
     return items
 
@@ -638,8 +641,7 @@ def namesakes(scene: Scene, pair: str) -> list[Made]:
         clauses = {"m": predicate.say(fresh, s.text, first.text), "n": predicate.say(fresh, u.text, second.text)}
         text = tidy(f"{before} {template.format(**clauses, **extras, S=s.text, U=u.text, L=family)} {after}")
         wrong = "r" if predicate.functional else "n"
-        claims = [(s, predicate.label, first, "s"), (u, predicate.label, second, "s")]
-        claims += [(s, predicate.label, second, wrong), (u, predicate.label, first, wrong)]
+        claims = _each_with_its_own(predicate.label, (s, u), (first, second), wrong)
         items += _items(claims, "namesakes", place, (heading, text), pair)
     return items
 
