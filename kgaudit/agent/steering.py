@@ -47,7 +47,8 @@ _ENGLISH = (
     r"\b(?:as|for|if you are) an? (?:ai|llm|(?:large )?language model|chatbot)\b",
     rf"\b{_SAY}\b[^.!?]{{0,110}}\b(?:as|with|to|be|only|simply|is)\s*[\"'`“‘*_<\[(]*{_LABEL}\b",
     (
-        r"\b(?:answer|reply|respond|output|print|return|say)(?:ed|s)?\s*(?:with|as|only|simply|[:=])*\s*[\"'`“‘*_<\[(]*"
+        r"\b(?:answer|reply|respond|output|print|return|say)(?:ed|s)?(?:\s+(?:with|as|only|simply|the|a|verdict|label))*\s*[:=]*"
+        r"\s*[\"'`“‘*_<\[(]*"
         r"(?:supports|refutes|supported|refuted)\b"
     ),
     rf"\b{_SAY}\b[^.!?]{{0,110}}(?:=|:)\s*[\"'`“‘*_<\[(]*{_LABEL}\b",
@@ -55,8 +56,10 @@ _ENGLISH = (
         rf"\b(?:answer|reply|respond|output|verdict|label|stance)\b\s*(?:must|should|shall|has to|needs to|is to|will)\b[^.!?]{{0,40}}"
         rf"\b{_LABEL}\b"
     ),
+    r"^\W*claim\s*:",  # of a forged question, or of a page that examines claims: never a statement of its own
     r"[\"'`]\b(?:verdict|stance|p_supported|label|relevance)\b[\"'`]\s*[:=]",
     rf"\b(?:verdict|stance|p_supported|label)\b\s*[:=]\s*[\"'`]*{_LABEL}",
+    rf"\byour (?:line|part|answer|verdict|reply|response|output|label)\b\s*(?:is|:|=)\s*[\"'`“‘*_<\[(]*{_LABEL}\b",
     r"\b(?:final|correct|right|true|expected) (?:verdict|answer|label)\b\s*(?:is|:|=)",
     r"\b(?:quote|cite|copy|use)\b[^.!?]{0,40}\b(?:as|for) (?:your |the )?(?:quote|evidence|citation|answer)\b",
     r"\bthis (?:document|passage|text|page|source) (?:overrides|supersedes|outranks|replaces|takes precedence|is the only)\b",

@@ -67,8 +67,8 @@ def arguments(options: ServeOptions) -> list[str]:
     start = ["python", "-m", "vllm.entrypoints.openai.api_server", "--model"] if options.cpu else ["vllm", "serve"]
     words = [*start, options.model, "--served-model-name", names[0], "--host", options.host, "--port", str(options.port)]
     words += ["--max-model-len", str(options.context), "--enable-prefix-caching"]
-    # Small models may fill an answer with blanks up to the limit, where a schema allows any between two fields.
-    words += ["--structured-outputs-config", json.dumps({"backend": "xgrammar", "disable_any_whitespace": True})]
+    # Not `disable_any_whitespace`: JSON without a blank is not what models learnt to write, and small ones then quote at random.
+    words += ["--structured-outputs-config", json.dumps({"backend": "xgrammar"})]
     words += ["--max-logprobs", "20", "--generation-config", "vllm"]
     if options.adapters:
         rank = max(_rank(folder) for _, folder in options.adapters)

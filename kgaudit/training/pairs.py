@@ -126,15 +126,16 @@ def swapped_rows(rows: Sequence[dict[str, Any]], seed: int, share: float) -> lis
             out.append({**row, **turned, "stated": "reversed"})
             continue
         possible = [
-            label
-            for label, count in kinds[row["s_type"], row["o_type"]].items()
+            (label, count)
+            for label, count in sorted(kinds[row["s_type"], row["o_type"]].items())
             if count >= 5
             and label not in holds[row["doc_id"], s, o]
             and together[p, label] <= _TOO_CLOSE * alone[p]
             and together[p, label] <= _TOO_CLOSE * alone[label]
         ]
         if possible:
-            label = rng.choice(sorted(possible))
+            # As often as it is stated: drawn evenly, a rare predicate would be met mostly where it does not hold.
+            label = rng.choices([label for label, _ in possible], [count for _, count in possible])[0]
             out.append({**row, "p_label": label, "p": iri_of[label], "stated": "neither", "neg_type": "predicate_swap"})
     return out
 

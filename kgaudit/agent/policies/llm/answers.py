@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,6 +12,13 @@ KNOWN = ("true", "false")
 THOUGHTS = ("supports", "refutes", "search")
 
 
+Numbered = Annotated[str, Field(json_schema_extra={"pattern": r"^(\[[0-9]{1,2}\])?$"})]
+"""A quote by the number of its sentence, [3]. Only the server is held to the pattern: words are taken too where they stand in the text."""
+
+NumberedOfSeveral = Annotated[str, Field(json_schema_extra={"pattern": r"^(\[[0-9]{1,2}\.[0-9]{1,2}\])?$"})]
+"""As `Numbered`, [2.3]: sentence 3 of document 2."""
+
+
 class _Answer(BaseModel):
     model_config = ConfigDict(extra="forbid", str_max_length=4000)
 
@@ -19,7 +26,7 @@ class _Answer(BaseModel):
 class Judgement(_Answer):
     """What one document says of a claim (`judge.md`)."""
 
-    quote: str
+    quote: Numbered
     verdict: Literal["supports", "refutes", "neither"]
     instead: str
 
@@ -27,7 +34,7 @@ class Judgement(_Answer):
 class Summary(_Answer):
     """What of a document bears on a claim (`summarise.md`)."""
 
-    quotes: list[str] = Field(max_length=6)
+    quotes: list[Numbered] = Field(max_length=6)
 
 
 class SearchQuery(_Answer):
@@ -47,7 +54,7 @@ class Known(_Answer):
 class Reading(_Answer):
     """What several documents say of a claim together (`answer.md`)."""
 
-    quote: str
+    quote: NumberedOfSeveral
     verdict: Literal["supports", "refutes", "neither"]
 
 
@@ -55,5 +62,5 @@ class Thought(_Answer):
     """One step of interleaved retrieval and reasoning (`think.md`)."""
 
     thought: str
-    quote: str
+    quote: NumberedOfSeveral
     verdict: Literal["supports", "refutes", "search"]

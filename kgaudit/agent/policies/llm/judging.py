@@ -10,7 +10,7 @@ from kgaudit.agent.attribution import attributed, said_of_itself
 from kgaudit.agent.loop import Environment
 from kgaudit.agent.mentions import names_entity
 from kgaudit.agent.policies.llm.answers import STANCES, Judgement, Summary
-from kgaudit.agent.policies.llm.showing import Shown, claim_block, document_block, naming_both, plain, sentences_of, show
+from kgaudit.agent.policies.llm.showing import Shown, claim_block, document_block, holds_value, naming, plain, sentences_of, show
 from kgaudit.agent.policies.llm.use import Questions, questions
 from kgaudit.claims import Claim
 from kgaudit.documents import Passage
@@ -81,8 +81,8 @@ async def _judge(claim: Claim, statement: str, passage: Passage, asked: Question
 
 
 async def _summarise(claim: Claim, subject: str, shown: Shown, asked: Questions) -> tuple[Shown, tuple[str, ...]]:
-    """The sentences that the model picks, as they stand in the document, with those that name both: no summary may lose them. And what
-    it quoted that stands there word for word.
+    """The sentences that the model picks, as they stand in the document, with those that name both or at least the object: no summary
+    may lose them. And what it quoted.
 
     Where the model gives no answer, all that was shown stays.
     """
@@ -92,7 +92,7 @@ async def _summarise(claim: Claim, subject: str, shown: Shown, asked: Questions)
         return shown, ()
     found = [span for span in map(shown.find, summary.quotes) if span is not None]
     passage = shown.passage
-    kept = shown.only(sentences_of(passage, [*found, *naming_both(passage, claim)]))
+    kept = shown.only(sentences_of(passage, [*found, *naming(passage, claim)]))
     return kept, tuple(passage.text[start:end] for start, end in found)
 
 
@@ -114,14 +114,21 @@ def stance_of(verdict: str, quote: str, sure: Sure[Judgement], shown: Shown) -> 
 
 
 def _about(claim: Claim, passage: Passage, stance: Stance) -> Stance:
-    """The stance, taken back where its quote, with the sentence before it and the title, names neither subject nor object: models quote
-    sentences that have nothing to do with the claim."""
+    """The stance, taken back where its quote, with the sentence before it and the title, cannot carry it: where it names neither subject
+    nor object, where it names the object alone and is held against a subject that it does not speak of, where it is held to state a
+    date or number that the passage does not hold. Small models do all three."""
     before = [start for start, end in sentences(passage.text) if start <= stance.start][-2:]
     said = passage.text[min(before, default=0) : stance.end]
     near = replace(passage, text=said)
-    if names_entity(near, claim.subject) or names_entity(near, claim.object):
-        return stance
-    return Stance(0.0, 0.0, 1.0, note="the model quotes what is about something else")
+    of_subject = names_entity(near, claim.subject)
+    why = ""
+    if not of_subject and not names_entity(near, claim.object):
+        why = "the model quotes what is about something else"
+    elif stance.refutes > 0.5 and not of_subject and not claim.predicate.inverse_functional:
+        why = "what it says of others does not contradict the claim"
+    elif stance.supports > 0.5 and not holds_value(passage, claim):
+        why = "the model quotes another value"
+    return Stance(0.0, 0.0, 1.0, note=why) if why else stance
 
 
 def _is_there(instead: str, passage: Passage, claim: Claim) -> bool:

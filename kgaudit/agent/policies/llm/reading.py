@@ -17,8 +17,8 @@ NEITHER = Stance(0.0, 0.0, 1.0)
 
 def show_all(state: State, passages: Sequence[Passage], use: ModelUse) -> tuple[list[Shown], list[str]]:
     """The passages as the model sees them, and their numbered blocks."""
-    shown = [show(passage, state.claim, use.fence) for passage in passages]
-    return shown, [document_block(one, use.fence, number) for number, one in enumerate(shown, 1)]
+    shown = [show(passage, state.claim, use.fence, number) for number, passage in enumerate(passages, 1)]
+    return shown, [document_block(one, use.fence) for one in shown]
 
 
 def verdict_of(

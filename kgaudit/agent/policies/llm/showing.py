@@ -1,8 +1,9 @@
 """What a model is shown of a claim and of a passage, and the way back from its quotes to the document.
 
 Documents and labels are hostile. What is shown is cut to size, rid of what no reader sees, and stands in a block whose closing line
-it cannot write; sentences that speak to a machine instead of about the world are held back. A quote counts only where it stands in what
-was shown, word for word, and leads to the place in the document that it was copied from.
+it cannot write; sentences that speak to a machine instead of about the world are held back. Sentences are numbered: a model quotes by
+number, which costs few tokens and cannot be miscopied, or in words, which count only where they stand in what was shown. Either way a
+quote leads to its place in the document.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from kgaudit.agent.steering import steers
 from kgaudit.claims import Claim, Entity
@@ -32,6 +34,7 @@ _UNSEEN = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _QUOTE_MARKS = "\"'“”„‟«»‹›‘’`「」『』 \t\n"
+_NUMBER = re.compile(r"\s*\[(?:(\d+)\.)?(\d+)\]\s*")
 _ELLIPSIS = re.compile(r"^(?:…|\.\.\.|\[…\])\s*|\s*(?:…|\.\.\.|\[…\])$")
 
 MIN_QUOTE = 8
@@ -41,17 +44,46 @@ MIN_QUOTE_IDEOGRAPHS = 4
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A passage as a model sees it. `places[i]` is where `text[i]` stands in the passage's text; -1 for what we wrote ourselves."""
+    """A passage as a model sees it. `places[i]` is where `text[i]` stands in the passage's text; -1 for what we wrote ourselves.
+
+    `number` is the document's among several: sentence 3 is then [2.3] instead of [3].
+    """
 
     passage: Passage
     text: str
     places: tuple[int, ...]
+    number: int | None = None
 
     def find(self, quote: str) -> tuple[int, int] | None:
-        """Where in the passage's text a quote stands: word for word, whatever its case, spacing and typography; None: nowhere."""
+        """Where in the passage's text a quote stands: a sentence by its number, or word for word, whatever its case, spacing and
+        typography; None: nowhere."""
+        named = _NUMBER.match(quote)
+        if named is None:
+            return self._find_words(quote)
+        words = quote[named.end() :]
+        return self._find_words(words) if any(map(str.isalnum, words)) else self._find_numbered(named)
+
+    def _find_numbered(self, named: re.Match[str]) -> tuple[int, int] | None:
+        numbered = [part for part in self.parts() if self.places[part[0]] >= 0]
+        place = int(named[2]) - 1
+        if (named[1] and int(named[1])) != self.number or not 0 <= place < len(numbered):
+            return None
+        start, end = numbered[place]
+        return (self.places[start], self.places[end - 1] + 1) if _proves(self.text[start:end]) else None
+
+    def parts(self) -> list[tuple[int, int]]:
+        """The sentences in `text`, and between them what we wrote ourselves."""
+        found = list[tuple[int, int]]()
+        for ours, run in groupby(range(len(self.text)), key=lambda i: self.places[i] < 0):
+            places = list(run)
+            first, last = places[0], places[-1] + 1
+            inside = [] if ours else [(first + start, first + end) for start, end in sentences(self.text[first:last])]
+            found += inside or [(first, last)]
+        return [(start, end) for start, end in found if self.text[start:end].strip()]
+
+    def _find_words(self, quote: str) -> tuple[int, int] | None:
         wanted = " ".join(fold_text(_ELLIPSIS.sub("", quote.strip(_QUOTE_MARKS)).strip(_QUOTE_MARKS)).split())
-        letters = sum(map(str.isalnum, wanted))
-        if letters < (MIN_QUOTE_IDEOGRAPHS if wanted and not wanted.isascii() else MIN_QUOTE):
+        if not _proves(wanted):
             return None
         folded = fold(self.text)
         at = folded.text.find(wanted)
@@ -66,6 +98,10 @@ class Shown:
     def only(self, spans: Sequence[tuple[int, int]]) -> Shown:
         """The part that stands within these spans of the passage's text, a gap where something between them is left out."""
         return _join(self.passage, [[i for i, place in enumerate(self.places) if start <= place < end] for start, end in spans], self)
+
+
+def _proves(words: str) -> bool:
+    return sum(map(str.isalnum, words)) >= (MIN_QUOTE_IDEOGRAPHS if words and not words.isascii() else MIN_QUOTE)
 
 
 def _cuts_word(text: str, start: int, end: int) -> bool:
@@ -86,10 +122,10 @@ def _join(passage: Passage, parts: Sequence[Sequence[int]], source: Shown) -> Sh
             places += [-1] * len(gap)
         text += [source.text[i] for i in part]
         places += [source.places[i] for i in part]
-    return Shown(passage, "".join(text), tuple(places))
+    return Shown(passage, "".join(text), tuple(places), source.number)
 
 
-def show(passage: Passage, claim: Claim, fence: str) -> Shown:
+def show(passage: Passage, claim: Claim, fence: str, number: int | None = None) -> Shown:
     """At most `MAX_SHOWN` characters of the passage: the sentences that name subject or object with those beside them, the others as
     far as there is room; what steers is left out."""
     spans = sentences(passage.text) or [(0, len(passage.text))]
@@ -112,7 +148,7 @@ def show(passage: Passage, claim: Claim, fence: str) -> Shown:
             first = _beginning(start, end, places_named)
             _append_clean(text, places, passage.text, first, min(end, first + MAX_SHOWN), fence)
     del text[MAX_SHOWN * 2 :], places[MAX_SHOWN * 2 :]
-    return Shown(passage, "".join(text), tuple(places))
+    return Shown(passage, "".join(text), tuple(places), number)
 
 
 def _append_own(text: list[str], places: list[int], own: str) -> None:
@@ -192,11 +228,17 @@ def sentences_of(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[tup
     return found
 
 
-def naming_both(passage: Passage, claim: Claim) -> list[tuple[int, int]]:
-    """The sentences of a passage that name subject and object themselves."""
+def naming(passage: Passage, claim: Claim) -> list[tuple[int, int]]:
+    """The sentences of a passage that name subject and object themselves; where none does, those that name the object."""
     spans = sentences(passage.text)
-    both = _holding(spans, _mentions(passage, claim.subject)) & _holding(spans, _mentions(passage, claim.object))
-    return [spans[index] for index in sorted(both)]
+    objects = _holding(spans, _mentions(passage, claim.object))
+    both = _holding(spans, _mentions(passage, claim.subject)) & objects
+    return [spans[index] for index in sorted(both or objects)]
+
+
+def holds_value(passage: Passage, claim: Claim) -> bool:
+    """Whether the passage holds the claimed date, number or quantity; True where the claim's object is none."""
+    return not claim.object.is_literal or claimed_value(claim.object) is None or bool(_mentions(passage, claim.object))
 
 
 def plain(text: str, width: int, fence: str) -> str:
@@ -233,9 +275,16 @@ def _entity_line(role: str, entity: Entity, fence: str) -> str:
     return f"{role}: {plain(entity.label, MAX_NAME, fence)}" + (f" (also: {'; '.join(others)})" if others else "")
 
 
-def document_block(shown: Shown, fence: str, number: int | None = None) -> str:
-    """A passage as data, under its title and date."""
+def document_block(shown: Shown, fence: str) -> str:
+    """A passage as data, under its title and date, each sentence on a line with its number."""
     head = [f"title: {plain(shown.passage.title, MAX_NAME, fence)}"] if shown.passage.title and not steers(shown.passage.title) else []
     head += [f"date: {plain(shown.passage.date, 40, fence)}"] if shown.passage.date else []
-    name = "DOCUMENT" if number is None else f"DOCUMENT {number}"
-    return block(name, fence, "\n".join([*head, shown.text]))
+    before = "" if shown.number is None else f"{shown.number}."
+    lines, count = list[str](), 0
+    for start, end in shown.parts():
+        text = shown.text[start:end].strip()
+        if shown.places[start] >= 0:
+            count += 1
+            text = f"[{before}{count}] {text}"
+        lines.append(text)
+    return block("DOCUMENT" if shown.number is None else f"DOCUMENT {shown.number}", fence, "\n".join([*head, *lines]))
