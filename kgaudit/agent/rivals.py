@@ -24,9 +24,9 @@ from kgaudit.verdicts import Stance
 
 MAX_PASSAGES = 3
 MAX_RIVALS = 8
-MAX_JUDGED = 2
 LIKELY = 0.5
-"""Of all that could stand there, so many of those that at a glance are as likely are judged: what is less can change no verdict."""
+"""Of all that could stand there, the one that at a glance is likeliest is judged, where it is as likely as this: what is less likely
+can change no verdict."""
 
 _NAME = re.compile(
     r"[A-ZÀ-ÖØ-Þ][\w&'’.-]*(?:\s+(?:(?:of|the|de|la|van|von|der|den|du|del|di|da|and|&|für|und)\s+)*[A-ZÀ-ÖØ-Þ0-9][\w&'’-]*)*"
@@ -61,15 +61,12 @@ async def strongest_rival(claim: Claim, passages: Sequence[Passage], environment
         for passage in [one for one in passages if names_entity(one, claim.object)][:MAX_PASSAGES]:
             asked += [(replace(claim, subject=rival), passage, "subject") for rival in rival_subjects(claim, passage)]
     glances = await environment.glance([(rival, passage) for rival, passage, _ in asked])
-    likely = sorted((i for i, one in enumerate(glances) if one.supports >= LIKELY), key=lambda i: (-glances[i].supports, i))
-    asked = [asked[i] for i in likely[:MAX_JUDGED]]
-    stances = await environment.judge([(rival, passage) for rival, passage, _ in asked])
-    kept = [attributed(claim, passage, stance) for (_, passage, _), stance in zip(asked, stances, strict=True)]
-    best = max(zip(kept, asked, strict=True), key=lambda one: one[0].supports, default=None)
-    if best is None:
+    likeliest = max(range(len(asked)), key=lambda i: glances[i].supports, default=-1)  # the first of equals
+    if likeliest < 0 or glances[likeliest].supports < LIKELY:
         return None
-    stance, (rival, passage, role) = best
-    return Rival(getattr(rival, role).label, role, passage, stance)
+    rival, passage, role = asked[likeliest]
+    (stance,) = await environment.judge([(rival, passage)])
+    return Rival(getattr(rival, role).label, role, passage, attributed(claim, passage, stance))
 
 
 def rival_objects(claim: Claim, passage: Passage) -> list[Entity]:

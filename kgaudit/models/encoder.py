@@ -19,6 +19,8 @@ from kgaudit.models.pool import processors
 MAX_TOKENS = 192
 _FILES = ("encoder.onnx", "tokenizer.json")
 _KEPT = 50_000
+_SLOWER = ["SkipLayerNormFusion"]
+"""Sum and normalisation as one operator take six times as long as one after the other (onnxruntime 1.32, one thread)."""
 _TODO = "Install kgaudit again, or name the folder of a judge that `kgaudit train judge` made."
 
 
@@ -64,7 +66,9 @@ class Encoder:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
-            return onnxruntime.InferenceSession(str(self._folder / "encoder.onnx"), options, providers=["CPUExecutionProvider"])
+            return onnxruntime.InferenceSession(
+                str(self._folder / "encoder.onnx"), options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOWER
+            )
         except Exception as error:  # onnxruntime has no error tree of its own
             raise self._unreadable(error) from error
 

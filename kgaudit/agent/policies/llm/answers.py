@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 Combination = Literal["s+o", "s+p+o", "s+p", "p+o", "s", "o"]
 STANCES = ("supports", "refutes", "neither")
@@ -12,11 +12,10 @@ KNOWN = ("true", "false")
 THOUGHTS = ("supports", "refutes", "search")
 
 
-Numbered = Annotated[str, Field(json_schema_extra={"pattern": r"^(\[[0-9]{1,2}\])?$"})]
-"""A quote by the number of its sentence, [3]. Only the server is held to the pattern: words are taken too where they stand in the text."""
+Quote = Annotated[int | str, WithJsonSchema({"type": "integer"})]
+"""A sentence by its number. Servers are held to numbers, which cannot be miscopied; words count too where they stand in the text."""
 
-NumberedOfSeveral = Annotated[str, Field(json_schema_extra={"pattern": r"^(\[[0-9]{1,2}\.[0-9]{1,2}\])?$"})]
-"""As `Numbered`, [2.3]: sentence 3 of document 2."""
+Short = Annotated[str, Field(json_schema_extra={"maxLength": 120})]
 
 
 class _Answer(BaseModel):
@@ -26,15 +25,15 @@ class _Answer(BaseModel):
 class Judgement(_Answer):
     """What one document says of a claim (`judge.md`)."""
 
-    quote: Numbered
+    quote: Quote
     verdict: Literal["supports", "refutes", "neither"]
-    instead: str
+    instead: Short
 
 
 class Summary(_Answer):
     """What of a document bears on a claim (`summarise.md`)."""
 
-    quotes: list[Numbered] = Field(max_length=6)
+    quotes: list[Quote] = Field(max_length=6)
 
 
 class SearchQuery(_Answer):
@@ -54,7 +53,7 @@ class Known(_Answer):
 class Reading(_Answer):
     """What several documents say of a claim together (`answer.md`)."""
 
-    quote: NumberedOfSeveral
+    quote: Quote
     verdict: Literal["supports", "refutes", "neither"]
 
 
@@ -62,5 +61,5 @@ class Thought(_Answer):
     """One step of interleaved retrieval and reasoning (`think.md`)."""
 
     thought: str
-    quote: NumberedOfSeveral
+    quote: Quote
     verdict: Literal["supports", "refutes", "search"]

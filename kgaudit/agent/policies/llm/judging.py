@@ -81,8 +81,8 @@ async def _judge(claim: Claim, statement: str, passage: Passage, asked: Question
 
 
 async def _summarise(claim: Claim, subject: str, shown: Shown, asked: Questions) -> tuple[Shown, tuple[str, ...]]:
-    """The sentences that the model picks, as they stand in the document, with those that name both or at least the object: no summary
-    may lose them. And what it quoted.
+    """The sentences that the model picks, as they stand in the document, with those that name both or at least the object, which no
+    summary may lose. And what it quoted.
 
     Where the model gives no answer, all that was shown stays.
     """
@@ -96,14 +96,14 @@ async def _summarise(claim: Claim, subject: str, shown: Shown, asked: Questions)
     return kept, tuple(passage.text[start:end] for start, end in found)
 
 
-def stance_of(verdict: str, quote: str, sure: Sure[Judgement], shown: Shown) -> Stance:
+def stance_of(verdict: str, quote: int | str, sure: Sure[Judgement], shown: Shown) -> Stance:
     """The stance of an answer. One whose quote does not stand in what was shown does not count."""
     if verdict == "neither":
         shares = sure.probabilities or {"supports": 0.0, "refutes": 0.0, "neither": 1.0}
         return Stance(shares["supports"], shares["refutes"], shares["neither"])
     span = shown.find(quote)
     if span is None:
-        return Stance(0.0, 0.0, 1.0, note="the model quoted nothing" if not quote.strip() else "the model's quote is not in it")
+        return Stance(0.0, 0.0, 1.0, note="the model's quote is not in it" if quote else "the model quoted nothing")
     if sure.probabilities is None:
         supports = UNKNOWN if verdict == "supports" else 0.0
         refutes = UNKNOWN if verdict == "refutes" else 0.0
@@ -114,9 +114,9 @@ def stance_of(verdict: str, quote: str, sure: Sure[Judgement], shown: Shown) -> 
 
 
 def _about(claim: Claim, passage: Passage, stance: Stance) -> Stance:
-    """The stance, taken back where its quote, with the sentence before it and the title, cannot carry it: where it names neither subject
-    nor object, where it names the object alone and is held against a subject that it does not speak of, where it is held to state a
-    date or number that the passage does not hold. Small models do all three."""
+    """The stance, taken back where its quote, with the sentence before it and the title, cannot carry it: it names neither subject nor
+    object; it speaks of the object alone, and is held against the subject; it is held to state a date or number that the passage does
+    not hold. Small models do all three."""
     before = [start for start, end in sentences(passage.text) if start <= stance.start][-2:]
     said = passage.text[min(before, default=0) : stance.end]
     near = replace(passage, text=said)

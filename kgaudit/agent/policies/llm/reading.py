@@ -16,13 +16,16 @@ NEITHER = Stance(0.0, 0.0, 1.0)
 
 
 def show_all(state: State, passages: Sequence[Passage], use: ModelUse) -> tuple[list[Shown], list[str]]:
-    """The passages as the model sees them, and their numbered blocks."""
-    shown = [show(passage, state.claim, use.fence, number) for number, passage in enumerate(passages, 1)]
-    return shown, [document_block(one, use.fence) for one in shown]
+    """The passages as the model sees them, and their numbered blocks; sentences are numbered through."""
+    shown = list[Shown]()
+    for passage in passages:
+        before = shown[-1].last if shown else 0
+        shown.append(show(passage, state.claim, use.fence, before + 1))
+    return shown, [document_block(one, use.fence, number) for number, one in enumerate(shown, 1)]
 
 
 def verdict_of(
-    policy: str, said: str, quote: str, probabilities: dict[str, float] | None, shown: Sequence[Shown], use: ModelUse, reason: str
+    policy: str, said: str, quote: int | str, probabilities: dict[str, float] | None, shown: Sequence[Shown], use: ModelUse, reason: str
 ) -> Verdict:
     """The verdict of one reading: with a quote that stands in a passage, or not enough evidence.
 

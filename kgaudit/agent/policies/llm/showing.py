@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count as count_from
 from itertools import groupby
 
 from kgaudit.agent.steering import steers
@@ -34,7 +35,7 @@ _UNSEEN = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _QUOTE_MARKS = "\"'“”„‟«»‹›‘’`「」『』 \t\n"
-_NUMBER = re.compile(r"\s*\[(?:(\d+)\.)?(\d+)\]\s*")
+_NUMBER = re.compile(r"\s*\[?(\d{1,4})\]?(?:\s+|$)")
 _ELLIPSIS = re.compile(r"^(?:…|\.\.\.|\[…\])\s*|\s*(?:…|\.\.\.|\[…\])$")
 
 MIN_QUOTE = 8
@@ -46,30 +47,35 @@ MIN_QUOTE_IDEOGRAPHS = 4
 class Shown:
     """A passage as a model sees it. `places[i]` is where `text[i]` stands in the passage's text; -1 for what we wrote ourselves.
 
-    `number` is the document's among several: sentence 3 is then [2.3] instead of [3].
+    Its sentences are numbered from `first` on.
     """
 
     passage: Passage
     text: str
     places: tuple[int, ...]
-    number: int | None = None
+    first: int = 1
 
-    def find(self, quote: str) -> tuple[int, int] | None:
-        """Where in the passage's text a quote stands: a sentence by its number, or word for word, whatever its case, spacing and
-        typography; None: nowhere."""
-        named = _NUMBER.match(quote)
-        if named is None:
-            return self._find_words(quote)
-        words = quote[named.end() :]
-        return self._find_words(words) if any(map(str.isalnum, words)) else self._find_numbered(named)
+    @property
+    def last(self) -> int:
+        """The number of the last sentence."""
+        return self.first + len(self._numbered()) - 1
 
-    def _find_numbered(self, named: re.Match[str]) -> tuple[int, int] | None:
-        numbered = [part for part in self.parts() if self.places[part[0]] >= 0]
-        place = int(named[2]) - 1
-        if (named[1] and int(named[1])) != self.number or not 0 <= place < len(numbered):
+    def find(self, quote: int | str) -> tuple[int, int] | None:
+        """Where in the passage's text a quote stands: a sentence by its number, or words, whatever their case, spacing and typography;
+        None: nowhere."""
+        named = _NUMBER.match(str(quote))
+        words = str(quote)[named.end() :] if named else str(quote)
+        if named is None or any(map(str.isalnum, words)):
+            return self._find_words(words)
+        place = int(named[1]) - self.first
+        numbered = self._numbered()
+        if not 0 <= place < len(numbered):
             return None
         start, end = numbered[place]
         return (self.places[start], self.places[end - 1] + 1) if _proves(self.text[start:end]) else None
+
+    def _numbered(self) -> list[tuple[int, int]]:
+        return [(start, end) for start, end in self.parts() if self.places[start] >= 0]
 
     def parts(self) -> list[tuple[int, int]]:
         """The sentences in `text`, and between them what we wrote ourselves."""
@@ -122,10 +128,10 @@ def _join(passage: Passage, parts: Sequence[Sequence[int]], source: Shown) -> Sh
             places += [-1] * len(gap)
         text += [source.text[i] for i in part]
         places += [source.places[i] for i in part]
-    return Shown(passage, "".join(text), tuple(places), source.number)
+    return Shown(passage, "".join(text), tuple(places), source.first)
 
 
-def show(passage: Passage, claim: Claim, fence: str, number: int | None = None) -> Shown:
+def show(passage: Passage, claim: Claim, fence: str, first: int = 1) -> Shown:
     """At most `MAX_SHOWN` characters of the passage: the sentences that name subject or object with those beside them, the others as
     far as there is room; what steers is left out."""
     spans = sentences(passage.text) or [(0, len(passage.text))]
@@ -145,10 +151,10 @@ def show(passage: Passage, claim: Claim, fence: str, number: int | None = None) 
         if steers(passage.text[start:end]):
             _append_own(text, places, HELD_BACK)
         else:
-            first = _beginning(start, end, places_named)
-            _append_clean(text, places, passage.text, first, min(end, first + MAX_SHOWN), fence)
+            begin = _beginning(start, end, places_named)
+            _append_clean(text, places, passage.text, begin, min(end, begin + MAX_SHOWN), fence)
     del text[MAX_SHOWN * 2 :], places[MAX_SHOWN * 2 :]
-    return Shown(passage, "".join(text), tuple(places), number)
+    return Shown(passage, "".join(text), tuple(places), first)
 
 
 def _append_own(text: list[str], places: list[int], own: str) -> None:
@@ -275,16 +281,12 @@ def _entity_line(role: str, entity: Entity, fence: str) -> str:
     return f"{role}: {plain(entity.label, MAX_NAME, fence)}" + (f" (also: {'; '.join(others)})" if others else "")
 
 
-def document_block(shown: Shown, fence: str) -> str:
+def document_block(shown: Shown, fence: str, number: int | None = None) -> str:
     """A passage as data, under its title and date, each sentence on a line with its number."""
     head = [f"title: {plain(shown.passage.title, MAX_NAME, fence)}"] if shown.passage.title and not steers(shown.passage.title) else []
     head += [f"date: {plain(shown.passage.date, 40, fence)}"] if shown.passage.date else []
-    before = "" if shown.number is None else f"{shown.number}."
-    lines, count = list[str](), 0
+    lines, count = list[str](), count_from(shown.first)
     for start, end in shown.parts():
         text = shown.text[start:end].strip()
-        if shown.places[start] >= 0:
-            count += 1
-            text = f"[{before}{count}] {text}"
-        lines.append(text)
-    return block("DOCUMENT" if shown.number is None else f"DOCUMENT {shown.number}", fence, "\n".join([*head, *lines]))
+        lines.append(f"[{next(count)}] {text}" if shown.places[start] >= 0 else text)
+    return block("DOCUMENT" if number is None else f"DOCUMENT {number}", fence, "\n".join([*head, *lines]))
