@@ -91,7 +91,23 @@ def _full_places(reading: Reading, entity: Entity) -> list[Place]:
         for mention in found
         if _is_acronym(mention.name) and _stands_for_another(mention.name, mention.start, reading.folded, entity)
     }
-    return [Place(*reading.words_between(mention.start, mention.end), FULL) for mention in found if mention.name not in hidden]
+    places = [Place(*reading.words_between(mention.start, mention.end), FULL) for mention in found if mention.name not in hidden]
+    names = [fold_name(mention.name) for mention in found if mention.name not in hidden]
+    parts = _parts_of_names(entity)
+    if any(name not in parts for name in names):
+        return places
+    return [place for place in places if not _within_another_name(reading, place)]  # "John Godley" is not every John
+
+
+def _parts_of_names(entity: Entity) -> set[str]:
+    """Names of one word that are also a word of a longer name: a first name or a surname that others bear too."""
+    names = [fold_name(name) for name in entity.names]
+    words = {word for name in names if " " in name for word in name.split()}
+    return {name for name in names if name in words}
+
+
+def _within_another_name(reading: Reading, place: Place) -> bool:
+    return any(first <= place.first and place.last <= last and last - first > place.last - place.first for first, last in reading.names)
 
 
 def _value_places(reading: Reading, entity: Entity) -> list[Place]:
@@ -122,9 +138,9 @@ def _part_places(reading: Reading, entity: Entity, full: list[Place], in_title: 
     places = []
     for mention in find_names(reading.text, reading.folded, (surname,)):
         first, last = reading.words_between(mention.start, mention.end)
-        within_other_name = any(a < first < b or (a <= first and last < b) for a, b in reading.names if b - a > 1)
-        if first not in taken and not within_other_name:
-            places.append(Place(first, last, PART))
+        place = Place(first, last, PART)
+        if first not in taken and not _within_another_name(reading, place):
+            places.append(place)
     return places
 
 
