@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from kgaudit.errors import StorageError, UsageError
 from kgaudit.training.judge import mixture
-from kgaudit.training.pairs import Pair, made_pairs, swapped_rows
+from kgaudit.training.pairs import Pair, made_pairs, swapped_rows, unlabelled_pairs
 from kgaudit.training.phenomena import generate
 from kgaudit.training.recipe import Stage, read_recipe
 
@@ -62,7 +63,35 @@ def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
 
 def test_the_recipe_that_ships_is_one() -> None:
     recipe = read_recipe(Path(str(files("kgaudit.training") / "judge.yaml")))
-    assert [stage.name for stage in recipe.student.stages] == ["reading", "triples"]
+    assert [stage.name for stage in recipe.student.stages] == ["reading", "triples", "taught"]
+
+
+TEACHER = """
+teacher:
+  base: models/base
+  layers: 12
+  grown: true
+  stages:
+    - {name: triples, learning_rate: 0.0001, shares: {made: 1}}
+"""
+TAUGHT = "    - {name: taught, learning_rate: 0.0001, taught: true, shares: {made: 1}}\n"
+
+
+def test_a_teacher_and_taught_stages_need_one_another(tmp_path: Path) -> None:
+    recipe = read_recipe(_write(tmp_path, GOOD + TAUGHT + TEACHER))
+    assert recipe.teacher is not None
+    assert (recipe.teacher.grown, [stage.taught for stage in recipe.student.stages]) == (True, [False, True])
+    for text in (GOOD + TAUGHT, GOOD + TEACHER):
+        with pytest.raises(UsageError, match="need one another"):
+            read_recipe(_write(tmp_path, text))
+
+
+def test_a_teacher_grows_only_from_what_was_trained(tmp_path: Path) -> None:
+    only_taught = GOOD.replace("{name: one, learning_rate: 0.0001,", "{name: one, learning_rate: 0.0001, taught: true,")
+    with pytest.raises(UsageError, match="nothing of the student yet"):
+        read_recipe(_write(tmp_path, only_taught + TEACHER))
+    with pytest.raises(UsageError, match="nothing of the student yet"):
+        read_recipe(_write(tmp_path, GOOD.replace("  layers: 6", "  layers: 6\n  grown: true") + TAUGHT + TEACHER))
 
 
 def test_a_mixture_takes_shares_and_is_the_same_again() -> None:
@@ -91,3 +120,35 @@ def test_swaps_leave_alone_what_may_follow() -> None:
     assert made
     assert all(one["stated"] == "neither" for one in made)
     assert {(int(one["doc_id"][1:]) < 20, one["p_label"]) for one in made} <= {(True, "died"), (False, "born"), (False, "lives")}
+
+
+def test_swapped_predicates_are_drawn_as_often_as_they_are_stated() -> None:
+    def row(doc: int, p: str) -> dict[str, object]:
+        return {"doc_id": f"d{doc}", "s_label": f"s{doc}", "o_label": f"o{doc}", "s_aliases": [], "o_aliases": [], "s_type": "PER",
+                "o_type": "LOC", "p": f"urn:{p}", "p_label": p, "stated": "supports"}  # fmt: skip
+
+    rows = [row(n, "born") for n in range(200)] + [row(n, "rare") for n in range(200, 210)] + [row(n, "lives") for n in range(210, 410)]
+    made = [one["p_label"] for one in swapped_rows(rows, 0, 1.0)]
+    assert made.count("born") > 150
+    assert made.count("rare") < 40  # drawn evenly it would be 200
+
+
+def _corpus(folder: Path) -> None:
+    texts = [f"In the autumn Ada Quill went from Orvik to Tarn with Milo Brandt, {n} days in all." for n in range(30)]
+    documents = [{"doc_id": f"d{n}", "title": "", "text": text, "lang": "en", "source": ""} for n, text in enumerate(texts)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents))
+    for split, first in (("train", 0), ("dev", 10), ("test", 20)):
+        rows = [
+            {"p": "urn:p", "p_label": "visited", "label": True, "evidence": [{"doc_id": f"d{n}"}]} for n in range(first, first + 10)
+        ]
+        (folder / f"triples-{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_unlabelled_pairs_leave_out_what_dev_and_test_stand_on(tmp_path: Path) -> None:
+    _corpus(tmp_path)
+    pairs = unlabelled_pairs(tmp_path, 100, 1)
+    assert {pair.group for pair in pairs} == {f"d{n}" for n in range(10)}
+    assert {pair.target for pair in pairs} == {"unlabelled"}
+    assert all("visited" in pair.claim and "@" in pair.text and "#" in pair.text for pair in pairs)
+    assert pairs == unlabelled_pairs(tmp_path, 100, 1)
+    assert len(unlabelled_pairs(tmp_path, 4, 1)) == 4

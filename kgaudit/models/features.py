@@ -83,27 +83,34 @@ def predicate_words(label: str, paraphrases: tuple[str, ...] = ()) -> PredicateW
     )
 
 
+_M3, _M4 = 0x165667B19E3779F9, 0x27D4EB2F165667C5
 _SLOT_NAMES = "b1 b2 b3 ball oL oR oL2 oR2 sL sR sL2 sR2 kind oLpos oRpos sRpos sLpos oHead oLen sHead".split()
 _SLOTS = {name: crc32(name.encode()) * _M1 & _MASK64 for name in _SLOT_NAMES}
 
 
-def _masked(reading: Reading, s_places: Sequence[Place], o_places: Sequence[Place], link: Link) -> list[int]:
-    codes = list(reading.codes)
-    for places, code in ((s_places, SUBJECT_CODE), (o_places, OBJECT_CODE)):
-        for place in places:
-            codes[place.first : place.last] = [code] * (place.last - place.first)
-    for place, code in ((link.s, SUBJECT_CODE), (link.o, OBJECT_CODE)):
-        if place.kind != TITLE:
-            codes[place.first : place.last] = [code] * (place.last - place.first)
-    return codes
+def _masked(reading: Reading, s_places: Sequence[Place], o_places: Sequence[Place], link: Link) -> tuple[int, list[int]]:
+    """The first word that a link's n-grams look at, and the codes from there to the last, with the names masked."""
+    left, right = (link.s, link.o) if link.s.last <= link.o.first else (link.o, link.s)
+    begin = max(0, (right if left.kind == TITLE else left).first - _AROUND)
+    if left.kind == TITLE:
+        begin = min(begin, codes_start(reading, right))
+    end = min(len(reading.codes), right.last + _AROUND)
+    codes = list(reading.codes[begin:end])
+    masks = [(place, SUBJECT_CODE) for place in s_places] + [(place, OBJECT_CODE) for place in o_places]
+    masks += [(place, code) for place, code in ((link.s, SUBJECT_CODE), (link.o, OBJECT_CODE)) if place.kind != TITLE]
+    for place, code in masks:
+        first, last = max(place.first, begin), min(place.last, end)
+        if first < last:
+            codes[first - begin : last - begin] = [code] * (last - first)
+    return begin, codes
 
 
-def _collapsed(codes: list[int], start: int, end: int, name_words: frozenset[int]) -> list[int]:
-    """Codes from `start` to `end` with runs of a mask or of other names as one."""
+def _collapsed(codes: list[int], begin: int, start: int, end: int, name_words: frozenset[int]) -> list[int]:
+    """Codes from word `start` to `end` with runs of a mask or of other names as one; `codes[0]` is that of word `begin`."""
     out: list[int] = []
     last = -1
     for i in range(start, end):
-        code = codes[i]
+        code = codes[i - begin]
         if i in name_words and code != SUBJECT_CODE and code != OBJECT_CODE:
             code = NAME_CODE
         if code == last and code in _RUNS:
@@ -114,85 +121,72 @@ def _collapsed(codes: list[int], start: int, end: int, name_words: frozenset[int
 
 
 _RUNS = frozenset((SUBJECT_CODE, OBJECT_CODE, NAME_CODE))
+_AROUND = 6
 
 
 def ngram_codes(
-    reading: Reading, s_places: Sequence[Place], o_places: Sequence[Place], link: Link, related: frozenset[int] = frozenset()
-) -> list[int]:
-    """64-bit codes of the word n-grams of one link, not yet crossed with the predicate. `s_places` and `o_places` are masked.
+    reading: Reading, s_places: Sequence[Place], o_places: Sequence[Place], link: Link, related: frozenset[int]
+) -> tuple[list[int], list[int]]:
+    """64-bit codes of the word n-grams of one link, not yet crossed with the predicate; and the same with words of the predicate masked
+    as well, where there are any: templates that hold for any predicate. `s_places` and `o_places` are masked."""
+    begin, codes = _masked(reading, s_places, o_places, link)
+    plain = _ngrams(reading, codes, begin, link)
+    if not related:
+        return plain, []
+    if related.isdisjoint(codes):
+        return plain, plain
+    return plain, _ngrams(reading, [CUE_CODE if code in related else code for code in codes], begin, link)
 
-    With `related`, words of the predicate are masked as well: the n-grams are then templates that hold for any predicate.
-    """
-    codes = _masked(reading, s_places, o_places, link)
-    if related:
-        codes = [CUE_CODE if code in related else code for code in codes]
+
+def _ngrams(reading: Reading, codes: list[int], begin: int, link: Link) -> list[int]:
     names = reading.name_words
     s, o = link.s, link.o
-    n = len(codes)
+    n = len(reading.codes)
     s_first = s.last <= o.first
     order = 1 if s_first else 2
     left, right = (s, o) if s_first else (o, s)
-    out: list[int] = []
-    add = out.append
-
-    def one(slot: int, a: int) -> None:
-        add((slot + a * _M2 + order) & _MASK64)
-
-    def two(slot: int, a: int, b: int) -> None:
-        add((slot + a * _M2 + b * 0x165667B19E3779F9 + order) & _MASK64)
-
-    def three(slot: int, a: int, b: int, c: int) -> None:
-        add((slot + a * _M2 + b * 0x165667B19E3779F9 + c * 0x27D4EB2F165667C5 + order) & _MASK64)
-
     apart = left.kind == TITLE or reading.sentence_of[left.first] != reading.sentence_of[right.first]
     if apart:
         start = codes_start(reading, right)
-        between = _collapsed(codes, max(start, left.last), right.first, names)[-8:]
+        between = _collapsed(codes, begin, max(start, left.last), right.first, names)[-8:]
     else:
-        between = _collapsed(codes, left.last, right.first, names)
+        between = _collapsed(codes, begin, left.last, right.first, names)
         if len(between) > 16:
             between = between[:8] + between[-8:]
-    kind = (s.kind * 4 + o.kind) * 2 + apart
-    one(_SLOTS["kind"], kind)
-    b1, b2, b3 = _SLOTS["b1"], _SLOTS["b2"], _SLOTS["b3"]
-    if apart:
-        b1, b2, b3 = b1 ^ 1, b2 ^ 1, b3 ^ 1
+    b1, b2, b3 = (_SLOTS[name] ^ apart for name in ("b1", "b2", "b3"))
     row = [EDGE_CODE, *between, EDGE_CODE]
-    for code in between:
-        one(b1, code)
-    for a, b in pairwise(row):
-        two(b2, a, b)
-    for a, b, c in zip(row, row[1:], row[2:], strict=False):
-        three(b3, a, b, c)
+    out = [_SLOTS["kind"] + ((s.kind * 4 + o.kind) * 2 + apart) * _M2]
+    out += [b1 + code * _M2 for code in between]
+    out += [b2 + a * _M2 + b * _M3 for a, b in pairwise(row)]
+    out += [b3 + a * _M2 + b * _M3 + c * _M4 for a, b, c in zip(row, row[1:], row[2:], strict=False)]
     if len(between) <= 6 and not apart:
         total = 0
         for code in between:
             total = (total * _M1 + code) & _MASK64
-        one(_SLOTS["ball"], total)
+        out.append(_SLOTS["ball"] + total * _M2)
     sides = ("sL", "sR", "oL", "oR") if s_first else ("oL", "oR", "sL", "sR")
-    for place, left_slot, right_slot in ((left, sides[0], sides[1]), (right, sides[2], sides[3])):
+    for place, before, after in ((left, sides[0], sides[1]), (right, sides[2], sides[3])):
         if place.kind == TITLE:
             continue
-        near = _collapsed(codes, max(0, place.first - 6), place.first, names)[-4:]
-        for i, code in enumerate(reversed(near)):
-            one(_SLOTS[left_slot], code)
-            if i == 0:
-                one(_SLOTS[left_slot + "pos"], code)
+        near = _collapsed(codes, begin, max(0, place.first - _AROUND), place.first, names)[:-5:-1]  # the nearest first
+        out += _beside(near, before)
         if len(near) >= 2:
-            two(_SLOTS[left_slot + "2"], near[-2], near[-1])
-        near = _collapsed(codes, place.last, min(n, place.last + 6), names)[:4]
-        for i, code in enumerate(near):
-            one(_SLOTS[right_slot], code)
-            if i == 0:
-                one(_SLOTS[right_slot + "pos"], code)
+            out.append(_SLOTS[before + "2"] + near[1] * _M2 + near[0] * _M3)
+        near = _collapsed(codes, begin, place.last, min(n, place.last + _AROUND), names)[:4]
+        out += _beside(near, after)
         if len(near) >= 2:
-            two(_SLOTS[right_slot + "2"], near[0], near[1])
+            out.append(_SLOTS[after + "2"] + near[0] * _M2 + near[1] * _M3)
     if o.kind != TITLE:
-        one(_SLOTS["oHead"], reading.codes[o.last - 1])
-        one(_SLOTS["oLen"], min(o.last - o.first, 4) * 2 + (o.first in names))
+        out.append(_SLOTS["oHead"] + reading.codes[o.last - 1] * _M2)
+        out.append(_SLOTS["oLen"] + (min(o.last - o.first, 4) * 2 + (o.first in names)) * _M2)
     if s.kind in (0, 1):
-        one(_SLOTS["sHead"], reading.codes[s.last - 1])
-    return out
+        out.append(_SLOTS["sHead"] + reading.codes[s.last - 1] * _M2)
+    return [(code + order) & _MASK64 for code in out]
+
+
+def _beside(near: list[int], slot: str) -> list[int]:
+    slot_code = _SLOTS[slot]
+    return [*([_SLOTS[slot + "pos"] + near[0] * _M2] if near else []), *(slot_code + code * _M2 for code in near)]
 
 
 def codes_start(reading: Reading, place: Place) -> int:
@@ -440,8 +434,9 @@ def see(pairs: Sequence[tuple[Claim, Reading, Mentions]]) -> Seen:
         ]
         related = words[n].related
         for what, s_places, o_places, link in rows:
-            plain.append(ngram_codes(reading, s_places, o_places, link))
-            templates.append(ngram_codes(reading, s_places, o_places, link, related) if related else [])
+            alone, template = ngram_codes(reading, s_places, o_places, link, related)
+            plain.append(alone)
+            templates.append(template)
             owner.append(n)
             variant.append(what)
     return Seen(

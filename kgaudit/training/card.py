@@ -65,9 +65,8 @@ def write_card(
     size = sum((folder / name).stat().st_size for name in ("encoder.onnx", "tokenizer.json", "cue.npz")) / 1e6
     encoders = [("Teacher", recipe.teacher), ("Student, which is shipped", recipe.student)]
     counts = [_counts(name, group) for name, group in pairs.items()]
-    head = (
-        "| group | pairs | supports | refutes | neither | does not support (not known which) |\n| --- | --- | --- | --- | --- | --- |"
-    )
+    columns = ["group", "pairs", "supports", "refutes", "neither", "does not support (not known which)", "unlabelled"]
+    head = f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}"
     parts = [
         f"# {judge.name}: the embedded judge",
         _text("card_what.md"),
@@ -100,10 +99,12 @@ def _text(name: str) -> str:
 
 
 def _stages(name: str, encoder: EncoderRecipe) -> str:
-    lines = [f"{name}: {encoder.base.name}, {encoder.layers} layers."]
+    grown = ", its lower layers those of the student after the stages that are not taught" if encoder.grown else ""
+    lines = [f"{name}: {encoder.base.name}, {encoder.layers} layers{grown}."]
     for stage in encoder.stages:
         shares = ", ".join(f"{source} {share:g}" for source, share in stage.shares)
-        lines.append(f"- {stage.name}: learning rate {stage.learning_rate:g}, batches of {stage.batch}; {shares}")
+        taught = ", taught" if stage.taught else ""
+        lines.append(f"- {stage.name}{taught}: learning rate {stage.learning_rate:g}, batches of {stage.batch}; {shares}")
     return "\n".join(lines)
 
 
@@ -111,7 +112,7 @@ def _counts(name: str, group: Sequence[Pair]) -> str:
     targets = Counter(pair.target for pair in group)
     return (
         f"| {name} | {len(group):,} | "
-        + " | ".join(f"{targets[target]:,}" for target in ("supports", "refutes", "neither", "not"))
+        + " | ".join(f"{targets[target]:,}" for target in ("supports", "refutes", "neither", "not", "unlabelled"))
         + " |"
     )
 

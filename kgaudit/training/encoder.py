@@ -1,6 +1,7 @@
 """Fine-tunes an encoder on pairs: bfloat16 passes over float32 weights, checkpoints that resume, the same result for the same seed.
 
-A pair whose target is `not` is learnt as "refutes or neither": its loss is the negative log of their sum.
+A pair whose target is `not` is learnt as "refutes or neither": its loss is the negative log of their sum. One without a label is learnt
+from the teacher alone.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _MASK: dict[Target, tuple[float, float, float]] = {
     "refutes": (0.0, 1.0, 0.0),
     "neither": (0.0, 0.0, 1.0),
     "not": (0.0, 1.0, 1.0),
+    "unlabelled": (1.0, 1.0, 1.0),
 }
 Say = Callable[[str], None]
 
@@ -72,6 +74,25 @@ def load_encoder(base: Path, layers: int) -> tuple[Any, Any]:
         del stack[layers:]
         model.config.num_hidden_layers = layers
     return tokenizer, model
+
+
+def grow(base: Path, layers: int, lower: Path, out: Path) -> Path:
+    """Writes to `out` the encoder of `base` with the lower layers of a trained one in the place of its own: what those have learnt to
+    see, the upper layers need not learn again. Raises `ModelError`, `StorageError`."""
+    if (out / "config.json").exists():
+        return out
+    tokenizer, model = load_encoder(base, layers)
+    _, trained = load_encoder(lower, layers)
+    kept = {name: weights for name, weights in trained.state_dict().items() if "encoder.layer." in name or "relative_attention" in name}
+    model.load_state_dict(kept, strict=False)
+    partial = out.with_name(f"{out.name}.partial")
+    try:
+        model.save_pretrained(partial)
+        tokenizer.save_pretrained(partial)
+        os.replace(partial, out)
+    except OSError as error:
+        raise storage_error(error, str(out)) from error
+    return out
 
 
 def plan(pairs: Sequence[Pair], lengths: Sequence[int], batch: int, seed: int) -> list[list[int]]:

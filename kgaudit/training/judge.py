@@ -27,10 +27,10 @@ from kgaudit.models.embedded import load_judge
 from kgaudit.models.encoder import Encoder
 from kgaudit.training import cue
 from kgaudit.training.card import encoder_speed, measure_judge, write_card
-from kgaudit.training.encoder import Fit, score, train_stage
+from kgaudit.training.encoder import Fit, grow, score, train_stage
 from kgaudit.training.export import export
 from kgaudit.training.join import fit_lines, held_out_items, score_items, write_join
-from kgaudit.training.pairs import Pair, annotated_pairs, assemble, made_pairs
+from kgaudit.training.pairs import Pair, annotated_pairs, assemble, made_pairs, unlabelled_pairs
 from kgaudit.training.recipe import EncoderRecipe, Recipe, Stage
 
 Say = Callable[[str], None]
@@ -47,8 +47,7 @@ def train_judge(recipe: Recipe, out: Path, say: Say) -> None:
     pairs = _pairs(recipe, work, say)
     if not (out / "cue.npz").exists():
         _make_cue(recipe, out, say)
-    teacher = _make_encoder(recipe, recipe.teacher, "teacher", pairs, work, say) if recipe.teacher else None
-    student = _make_encoder(recipe, recipe.student, "student", pairs, work, say, teacher)
+    student = _make_encoder(recipe, recipe.student, "student", pairs, work, say)
     if not (out / "encoder.onnx").exists():
         say("exporting")
         export(student, out)
@@ -87,6 +86,8 @@ def _pairs(recipe: Recipe, work: Path, say: Say) -> dict[str, list[Pair]]:
         from kgaudit.training.phenomena import generate
 
         groups["made"] = made_pairs(generate(_GENERATED_SEED + recipe.seed, recipe.made))
+    if recipe.corpus:
+        groups["corpus"] = unlabelled_pairs(recipe.data / "wiki-triples", recipe.corpus, recipe.seed)
     if recipe.reviewed:
         groups["reviewed"] = annotated_pairs("reviewed", cue.read_rows(recipe.reviewed), {})
     partial = path.with_suffix(".partial")
@@ -107,17 +108,29 @@ def _make_cue(recipe: Recipe, out: Path, say: Say) -> None:
 
 
 def _make_encoder(
-    recipe: Recipe, encoder: EncoderRecipe, name: str, pairs: dict[str, list[Pair]], work: Path, say: Say, teacher: Path | None = None
+    recipe: Recipe, encoder: EncoderRecipe, name: str, pairs: dict[str, list[Pair]], work: Path, say: Say, base: Path | None = None
 ) -> Path:
-    base = encoder.base
+    """Trains the stages of an encoder, its teacher before the first one that is taught."""
+    base = base or encoder.base
+    teacher: Path | None = None
     for number, stage in enumerate(encoder.stages):
         folder = work / f"{name}-{stage.name}"
         chosen = mixture(pairs, stage, recipe.seed + number)
         say(f"{name}, stage {stage.name}: {len(chosen):,} pairs")
         fit = Fit(base, encoder.layers, stage.learning_rate, stage.batch, recipe.seed + number)
-        soft = _taught(teacher, chosen, folder, say) if teacher and not (folder / "model").exists() else None
+        soft = None
+        if stage.taught and not (folder / "model").exists():
+            teacher = teacher or _make_teacher(recipe, base, pairs, work, say)
+            soft = _taught(teacher, chosen, folder, say)
         base = train_stage(chosen, fit, folder, lambda line, where=f"{name}, {stage.name}: ": say(where + line), soft=soft)  # type: ignore[misc]
     return base
+
+
+def _make_teacher(recipe: Recipe, student: Path, pairs: dict[str, list[Pair]], work: Path, say: Say) -> Path:
+    assert recipe.teacher is not None  # the recipe was checked
+    teacher = recipe.teacher
+    start = grow(teacher.base, teacher.layers, student, work / "teacher-grown") if teacher.grown else None
+    return _make_encoder(recipe, teacher, "teacher", pairs, work, say, start)
 
 
 def mixture(pairs: dict[str, list[Pair]], stage: Stage, seed: int) -> list[Pair]:
@@ -128,7 +141,7 @@ def mixture(pairs: dict[str, list[Pair]], stage: Stage, seed: int) -> list[Pair]
         group = pairs.get(name)
         if not group:
             raise UsageError(
-                f"stage {stage.name}: there are no pairs of {name}", todo="Leave the source out, or set `made`/`reviewed`."
+                f"stage {stage.name}: there are no pairs of {name}", todo="Leave the source out, or set `made`/`corpus`/`reviewed`."
             )
         whole = int(share)
         chosen += group * whole + rng.sample(group, round((share - whole) * len(group)))

@@ -23,8 +23,8 @@ from kgaudit.models.reading import language_of, read
 from kgaudit.training.cue import annotated_passage, claim_of, read_rows, retrieved, weight_of
 from kgaudit.training.phenomena import Made
 
-Target = Literal["supports", "refutes", "neither", "not"]
-"""`not`: it does not support; whether it refutes or says nothing is not known."""
+Target = Literal["supports", "refutes", "neither", "not", "unlabelled"]
+"""`not`: it does not support; whether it refutes or says nothing is not known. `unlabelled`: for a teacher to say."""
 Say = Callable[[str], None]
 _WINDOWS = 2
 _TOO_CLOSE = 0.03
@@ -173,6 +173,39 @@ def made_pairs(made: Iterable[Made]) -> list[Pair]:
         for one, claim, passage in made_items(made)
         for excerpt in excerpts_of(claim, passage, 1)
     ]
+
+
+def unlabelled_pairs(folder: Path, count: int, seed: int) -> list[Pair]:
+    """Two names of a document with a predicate of the training triples, drawn as often as it is stated: what a teacher may say of cost
+    nobody a label. Documents that bear on dev or test triples stay out."""
+    rng = random.Random(seed)
+    held_out = {
+        piece["doc_id"]
+        for path in sorted(folder.glob("triples-*.jsonl"))
+        if path.stem != "triples-train"
+        for row in read_rows(path)
+        for piece in row["evidence"]
+    }
+    predicates = [(row["p"], row["p_label"]) for row in read_rows(folder / "triples-train.jsonl") if row["label"]]
+    documents = [row for row in read_rows(folder / "corpus.jsonl") if row["lang"] == "en" and row["doc_id"] not in held_out]
+    pairs = list[Pair]()
+    for document in rng.sample(documents, len(documents)):
+        text = read(document["text"], "en")
+        spans = [text.place(first, last) for first, last in text.names]
+        names = list(dict.fromkeys(document["text"][start:end] for start, end in spans))
+        if len(names) < 2:
+            continue
+        p, p_label = rng.choice(predicates)
+        at = rng.randrange(len(names) - 1)
+        s, o = rng.sample(names[at : at + 3], 2)  # near one another, as true pairs are
+        row = {"doc_id": document["doc_id"], "p": p, "p_label": p_label, "s_label": s, "s_aliases": [], "o_label": o, "o_aliases": []}
+        pairs += [
+            Pair(excerpt.claim, excerpt.text, "unlabelled", 1.0, "corpus", "unlabelled", document["doc_id"])
+            for excerpt in excerpts_of(claim_of(row), annotated_passage(row, {document["doc_id"]: document}), 1)
+        ]
+        if len(pairs) >= count:
+            break
+    return pairs
 
 
 def assemble(data_dir: Path, seed: int, say: Say) -> dict[str, list[Pair]]:

@@ -10,7 +10,10 @@ student:
   layers: 6                          kept from below
   stages:
     - {name: reading, learning_rate: 6.0e-5, batch: 32, shares: {relations-en: 0.4, claims-en: 0.4}}
-teacher:                       optional, of the same form; the student then learns its probabilities as well
+    - {name: taught, learning_rate: 4.0e-5, batch: 32, taught: true, shares: {train-pairs: 0.5, corpus: 1}}
+teacher:                       optional, of the same form; `taught` stages of the student learn its probabilities beside the labels
+  grown: true                  its lower layers are the student's, as they are before the first `taught` stage
+corpus: 4000                   pairs of the documents' own names with a predicate, unlabelled: for `taught` stages
 reviewed: labels.jsonl         optional: claims with documents that people judged (fields as in train-pairs.jsonl, with text)
 """
 
@@ -28,27 +31,30 @@ from kgaudit.errors import UsageError, storage_error
 
 SOURCES = (
     "wiki-triples", "biomed-triples", "train-pairs", "swaps", "relations-en", "relations-ko", "claims-en", "claims-ko", "made",
-    "reviewed",
+    "corpus", "reviewed",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One pass over a mixture. `shares`: how much of each group of sources is taken; 2 takes it twice, 0.5 a random half."""
+    """One pass over a mixture. `shares`: how much of each group of sources is taken; 2 takes it twice, 0.5 a random half. `taught`: the
+    teacher's probabilities are learnt beside the labels."""
 
     name: str
     learning_rate: float
     batch: int
     shares: tuple[tuple[str, float], ...]
+    taught: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderRecipe:
-    """How one encoder is made: stages in order, each from the result of the one before."""
+    """How one encoder is made: stages in order, each from the result of the one before. `grown`: the lower layers are the student's."""
 
     base: Path
     layers: int
     stages: tuple[Stage, ...]
+    grown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,7 @@ class Recipe:
     seed: int
     cue: str
     made: int
+    corpus: int
     windows: int
     student: EncoderRecipe
     teacher: EncoderRecipe | None
@@ -78,38 +85,59 @@ def read_recipe(path: Path) -> Recipe:
     except yaml.YAMLError as error:
         raise UsageError(f"not YAML ({error})", where=str(path), todo="See the README's section on training a judge.") from error
     reader = _Fields(path, loaded, "")
-    known = {"data", "seed", "cue", "made", "windows", "student", "teacher", "reviewed"}
+    known = {"data", "seed", "cue", "made", "corpus", "windows", "student", "teacher", "reviewed"}
     reader.refuse_others(known)
     cue = reader.get("cue", str, "train")
     if cue not in ("train", "shipped"):
         raise UsageError(f"cue: {cue!r} is neither train nor shipped", where=str(path), todo="Write one of the two.")
     reviewed = reader.get("reviewed", str, "")
+    student = _encoder(path, reader.get("student", dict), "student")
+    teacher = _encoder(path, reader.get("teacher", dict), "teacher") if "teacher" in loaded else None
+    _check_teaching(path, student, teacher)
     return Recipe(
         path=path,
         data=_beside(path, reader.get("data", str)),
         seed=reader.get("seed", int, 0),
         cue=cue,
         made=reader.get("made", int, 0),
+        corpus=reader.get("corpus", int, 0),
         windows=reader.get("windows", int, 1),
-        student=_encoder(path, reader.get("student", dict), "student"),
-        teacher=_encoder(path, reader.get("teacher", dict), "teacher") if "teacher" in loaded else None,
+        student=student,
+        teacher=teacher,
         reviewed=_beside(path, reviewed) if reviewed else None,
         digest=sha256(text.encode()).hexdigest(),
     )
 
 
+def _check_teaching(path: Path, student: EncoderRecipe, teacher: EncoderRecipe | None) -> None:
+    taught = [stage.name for stage in student.stages if stage.taught]
+    if (taught and teacher is None) or (teacher is not None and (not taught or any(stage.taught for stage in teacher.stages))):
+        raise UsageError(
+            "a teacher and the student's taught stages need one another",
+            where=str(path),
+            todo="Describe a `teacher`, and write `taught: true` at the stages of the student that learn from it; or leave both out.",
+        )
+    if student.grown or (teacher is not None and teacher.grown and student.stages[0].taught):
+        raise UsageError(
+            "grown: there is nothing of the student yet to grow from",
+            where=str(path),
+            todo="Only a teacher is grown, after a stage of the student that is not taught.",
+        )
+
+
 def _encoder(path: Path, fields: Mapping[str, Any], name: str) -> EncoderRecipe:
     reader = _Fields(path, fields, f"{name}.")
-    reader.refuse_others({"base", "layers", "stages"})
+    reader.refuse_others({"base", "layers", "stages", "grown"})
     stages = tuple(_stage(path, one, f"{name}.stages[{n}].") for n, one in enumerate(reader.get("stages", list)))
     if not stages or len({stage.name for stage in stages}) < len(stages):
         raise UsageError(f"{name}.stages must hold at least one, each with a name of its own", where=str(path), todo="Name the stages.")
-    return EncoderRecipe(_beside(path, reader.get("base", str)), reader.get("layers", int), stages)
+    base = _beside(path, reader.get("base", str))
+    return EncoderRecipe(base, reader.get("layers", int), stages, reader.get("grown", bool, False))
 
 
 def _stage(path: Path, fields: object, place: str) -> Stage:
     reader = _Fields(path, fields, place)
-    reader.refuse_others({"name", "learning_rate", "batch", "shares"})
+    reader.refuse_others({"name", "learning_rate", "batch", "shares", "taught"})
     shares = reader.get("shares", dict)
     unknown = sorted(set(shares) - set(SOURCES))
     if unknown or any(not isinstance(share, int | float) or share <= 0 for share in shares.values()):
@@ -120,6 +148,7 @@ def _stage(path: Path, fields: object, place: str) -> Stage:
         float(reader.get("learning_rate", float)),
         reader.get("batch", int, 32),
         tuple(sorted((name, float(share)) for name, share in shares.items())),
+        reader.get("taught", bool, False),
     )
 
 

@@ -99,15 +99,18 @@ data: data
 seed: 3
 cue: shipped
 made: 60
+corpus: 20
 student:
   base: base
   layers: 2
   stages:
     - {name: reading, learning_rate: 0.001, batch: 8, shares: {relations-en: 1, claims-en: 1}}
     - {name: triples, learning_rate: 0.001, batch: 8, shares: {wiki-triples: 1, made: 1}}
+    - {name: taught, learning_rate: 0.001, batch: 8, taught: true, shares: {wiki-triples: 1, corpus: 1}}
 teacher:
   base: base
   layers: 3
+  grown: true
   stages:
     - {name: triples, learning_rate: 0.001, batch: 8, shares: {wiki-triples: 1}}
 """
@@ -147,6 +150,21 @@ def test_a_judge_is_made_killed_taken_up_again_and_the_same(ground: Path) -> Non
     card = (out / "MODEL_CARD.md").read_text()
     assert "recipe.yaml" in card
     assert "| made | " in card
+
+
+def test_the_teacher_grows_from_the_student_and_teaches_it(ground: Path) -> None:
+    from safetensors.numpy import load_file
+
+    work = ground / "two" / "work"
+    grown, student = (
+        load_file(work / "teacher-grown" / "model.safetensors"),
+        load_file(work / "student-triples/model/model.safetensors"),
+    )
+    lower = [name for name in student if "encoder.layer." in name]
+    assert len(lower) > 20
+    assert all((grown[name] == student[name]).all() for name in lower)
+    assert (work / "teacher-triples" / "model" / "config.json").exists()
+    assert (work / "student-taught" / "teacher.npy").exists()
 
 
 def test_the_judge_reads_without_torch(ground: Path) -> None:
