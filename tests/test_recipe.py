@@ -45,6 +45,7 @@ def test_paths_are_beside_the_recipe_and_fields_have_defaults(tmp_path: Path) ->
         ("made: 10", "mode: 10", "mode: no such field"),
         ("{made: 1}", "{wikipedia: 1}", "no such source: wikipedia"),
         ("{made: 1}", "{made: 0}", "not a number above 0"),
+        ("shares: {made: 1}", "keep: [3, 1], shares: {made: 1}", "not the numbers of layers"),
         ("made: 10", "cue: none", "neither train nor shipped"),
         ("student:", "student: [", "not YAML"),
     ],

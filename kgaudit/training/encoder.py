@@ -37,13 +37,15 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How one stage is trained: `base` is a folder of transformers, `layers` how many of its layers are kept, from below."""
+    """How one stage is trained: `base` is a folder of transformers, `layers` how many of its layers are kept, from below; `keep`: which
+    of those, where it is not all."""
 
     base: Path
     layers: int
     learning_rate: float
     batch: int
     seed: int
+    keep: tuple[int, ...] = ()
 
 
 def _torch() -> Any:
@@ -55,8 +57,8 @@ def _torch() -> Any:
     return torch
 
 
-def load_encoder(base: Path, layers: int) -> tuple[Any, Any]:
-    """Tokenizer and classifier of three classes from a folder, cut to `layers` layers. Raises `ModelError`."""
+def load_encoder(base: Path, layers: int, keep: Sequence[int] = ()) -> tuple[Any, Any]:
+    """Tokenizer and classifier of three classes from a folder, cut to `layers` layers, and of those to `keep`. Raises `ModelError`."""
     _torch()
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
     from transformers.utils import logging
@@ -70,9 +72,13 @@ def load_encoder(base: Path, layers: int) -> tuple[Any, Any]:
     except (OSError, ValueError) as error:
         raise ModelError(f"the base model cannot be read ({error})", where=str(base), todo="Name a folder of transformers.") from error
     stack = next(part for name, part in model.named_modules() if name.endswith("encoder.layer"))
-    if layers < len(stack):
-        del stack[layers:]
-        model.config.num_hidden_layers = layers
+    kept = list(range(min(layers, len(stack)))) if not keep else list(keep)
+    if kept[-1] >= len(stack):
+        raise ModelError(f"there is no layer {kept[-1]}", where=str(base), todo=f"`keep` counts from 0 to {len(stack) - 1}.")
+    for number in reversed(range(len(stack))):
+        if number not in kept:
+            del stack[number]
+    model.config.num_hidden_layers = len(kept)
     return tokenizer, model
 
 
@@ -121,7 +127,7 @@ def train_stage(pairs: Sequence[Pair], fit: Fit, out: Path, say: Say, *, soft: N
     out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(fit.seed)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    tokenizer, model = load_encoder(fit.base, fit.layers)
+    tokenizer, model = load_encoder(fit.base, fit.layers, fit.keep)
     encoded = tokenizer([p.claim for p in pairs], [p.text for p in pairs], truncation="only_second", max_length=MAX_TOKENS)["input_ids"]
     batches = plan(pairs, [len(ids) for ids in encoded], fit.batch, fit.seed)
     model.to(device=device, dtype=torch.bfloat16)

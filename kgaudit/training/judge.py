@@ -117,7 +117,7 @@ def _make_encoder(
         folder = work / f"{name}-{stage.name}"
         chosen = mixture(pairs, stage, recipe.seed + number)
         say(f"{name}, stage {stage.name}: {len(chosen):,} pairs")
-        fit = Fit(base, encoder.layers, stage.learning_rate, stage.batch, recipe.seed + number)
+        fit = Fit(base, encoder.layers, stage.learning_rate, stage.batch, recipe.seed + number, stage.keep)
         soft = None
         if stage.taught and not (folder / "model").exists():
             teacher = teacher or _make_teacher(recipe, base, pairs, work, say)

@@ -10,7 +10,7 @@ student:
   layers: 6                          kept from below
   stages:
     - {name: reading, learning_rate: 6.0e-5, batch: 32, shares: {relations-en: 0.4, claims-en: 0.4}}
-    - {name: taught, learning_rate: 4.0e-5, batch: 32, taught: true, shares: {train-pairs: 0.5, corpus: 1}}
+    - {name: taught, learning_rate: 4.0e-5, batch: 32, taught: true, keep: [0, 1, 3, 5], shares: {train-pairs: 0.5, corpus: 1}}
 teacher:                       optional, of the same form; `taught` stages of the student learn its probabilities beside the labels
   grown: true                  its lower layers are the student's, as they are before the first `taught` stage
 corpus: 4000                   pairs of the documents' own names with a predicate, unlabelled: for `taught` stages
@@ -38,13 +38,14 @@ SOURCES = (
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One pass over a mixture. `shares`: how much of each group of sources is taken; 2 takes it twice, 0.5 a random half. `taught`: the
-    teacher's probabilities are learnt beside the labels."""
+    teacher's probabilities are learnt beside the labels. `keep`: it begins with these layers of the stage before, counted from 0."""
 
     name: str
     learning_rate: float
     batch: int
     shares: tuple[tuple[str, float], ...]
     taught: bool = False
+    keep: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +138,22 @@ def _encoder(path: Path, fields: Mapping[str, Any], name: str) -> EncoderRecipe:
 
 def _stage(path: Path, fields: object, place: str) -> Stage:
     reader = _Fields(path, fields, place)
-    reader.refuse_others({"name", "learning_rate", "batch", "shares", "taught"})
+    reader.refuse_others({"name", "learning_rate", "batch", "shares", "taught", "keep"})
     shares = reader.get("shares", dict)
     unknown = sorted(set(shares) - set(SOURCES))
     if unknown or any(not isinstance(share, int | float) or share <= 0 for share in shares.values()):
         what = f"no such source: {', '.join(unknown)}" if unknown else "a share is not a number above 0"
         raise UsageError(f"{place}shares: {what}", where=str(path), todo=f"Sources are {', '.join(SOURCES)}.")
+    keep = reader.get("keep", list, [])
+    if any(not isinstance(layer, int) or layer < 0 for layer in keep) or sorted(set(keep)) != keep:
+        raise UsageError(f"{place}keep: not the numbers of layers, from below", where=str(path), todo="Write such as [0, 1, 3, 5].")
     return Stage(
         reader.get("name", str),
         float(reader.get("learning_rate", float)),
         reader.get("batch", int, 32),
         tuple(sorted((name, float(share)) for name, share in shares.items())),
         reader.get("taught", bool, False),
+        tuple(keep),
     )
 
 

@@ -106,7 +106,7 @@ student:
   stages:
     - {name: reading, learning_rate: 0.001, batch: 8, shares: {relations-en: 1, claims-en: 1}}
     - {name: triples, learning_rate: 0.001, batch: 8, shares: {wiki-triples: 1, made: 1}}
-    - {name: taught, learning_rate: 0.001, batch: 8, taught: true, shares: {wiki-triples: 1, corpus: 1}}
+    - {name: taught, learning_rate: 0.001, batch: 8, taught: true, keep: [1], shares: {wiki-triples: 1, corpus: 1}}
 teacher:
   base: base
   layers: 3
