@@ -183,16 +183,51 @@ def _edges(first: str, last: str) -> tuple[re.Pattern[str] | None, re.Pattern[st
 
 
 def find_names(original: str, folded: Folded, names: Iterable[str]) -> list[Mention]:
-    """Every mention of any of the names, in order of place; a mention inside a longer one is left out."""
-    found = sorted(
-        (mention for name in dict.fromkeys(names) for mention in find_name(original, folded, name)),
-        key=lambda mention: (mention.start, -mention.end),
-    )
+    """Every mention of any of the names, in order of place; a mention inside a longer one is left out.
+
+    Where none stands as a whole, one that a list spreads out counts: "works at Orvik, Halden and Tarn" names the Halden works, at
+    "Halden".
+    """
+    asked = list(dict.fromkeys(names))
+    mentions = [mention for name in asked for mention in find_name(original, folded, name)]
+    if not mentions:
+        mentions = [mention for name in asked for mention in _find_listed(original, folded, name)]
+    found = sorted(mentions, key=lambda mention: (mention.start, -mention.end))
     kept: list[Mention] = []
     for mention in found:
         if not kept or mention.start >= kept[-1].end:
             kept.append(mention)
     return kept
+
+
+_CAPITAL = r"[^\W\d_a-zß-öø-ÿ]"
+_ITEM = rf"(?!(?:The|Die) ){_CAPITAL}[\w'’-]*(?: {_CAPITAL}[\w'’-]*){{0,4}}"
+_LIST = rf"{_ITEM}(?:, {_ITEM})*,? (?:and|or|und|oder|&) {_ITEM}"
+
+
+@lru_cache(maxsize=65536)
+def spread_name(name: str) -> tuple[str, str] | None:
+    """A name that a list may spread out, such as "Halden works", as its own part and its noun without the plural's `s`, both folded;
+    None: none such."""
+    own, _, noun = name.rpartition(" ")
+    if not own[:1].isupper() or not (noun.isalpha() and noun.islower() and len(noun) > 3):
+        return None
+    return fold_name(own), fold_name(noun).removesuffix("s")
+
+
+def _find_listed(original: str, folded: Folded, name: str) -> Iterator[Mention]:
+    parts = spread_name(name)
+    if parts is None or any(part not in folded.text for part in parts):
+        return
+    own, noun = parts
+    head = rf"(?i:\b{re.escape(noun)}e?s)\b"  # several things, so the plural
+    items = set[tuple[int, int]]()
+    for pattern in (rf"{head},? (?:at|in|of|near|for|from|bei) ({_LIST})", rf"({_LIST}) {head}"):
+        for match in re.finditer(pattern, original):
+            items |= {item.span() for item in re.compile(_ITEM).finditer(original, *match.span(1))}
+    for mention in find_name(original, folded, own):
+        if folded.original(mention.start, mention.end) in items:
+            yield Mention(mention.start, mention.end, name)
 
 
 _ABBREVIATIONS = frozenset(

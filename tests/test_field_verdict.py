@@ -1,9 +1,8 @@
-"""Field cases 18 to 22: what the verdict must be, and why. What does not hold yet is a strict xfail: it shows when it begins to."""
+"""Field cases 18 to 22: what the verdict must be, and why."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,22 +49,8 @@ CLAIMS = [
     ("22-two-banks-one-name", ("fhb-o", "founded", "1911"), NOT_SUPPORTED),
 ]
 
-NOT_YET: dict[tuple[str, str, str], str] = {
-    (
-        "Norrby_Pumps",
-        "includes",
-        "Halden_works",
-    ): "the text says “three works, at Orvik, Halden and Tarn”: a name put together from a list",
-}
 
-
-def _claims() -> Iterator[object]:
-    for name, triple, wanted in CLAIMS:
-        marks = [pytest.mark.xfail(reason=NOT_YET[triple], strict=True)] if triple in NOT_YET else []
-        yield pytest.param(name, triple, wanted, marks=marks, id=f"{name[:2]}-{'-'.join(triple)}")
-
-
-@pytest.mark.parametrize(("name", "triple", "wanted"), list(_claims()))
+@pytest.mark.parametrize(("name", "triple", "wanted"), CLAIMS, ids=[f"{name[:2]}-{'-'.join(triple)}" for name, triple, _ in CLAIMS])
 def test_verdict(runs: dict[str, Run], name: str, triple: tuple[str, str, str], wanted: tuple[str, ...]) -> None:
     row = runs[name].one(*triple)
     assert row["verdict"] in wanted, (row["reason"], row["p_supported"], row["evidence"])

@@ -119,3 +119,40 @@ def test_characters_that_turn_or_hide_text_are_made_visible() -> None:
     assert visible("a\u202eb\x1b[2J\n") == "a[U+202E]b[U+001B][2J\n"
     assert one_line(" a\nb\tc ") == "a b c"
     assert one_line("abcdef", 4) == "abc…"
+
+
+def _named(text: str, *names: str) -> list[tuple[str, str]]:
+    return [(mention.name, text[mention.start : mention.end]) for mention in find_names(text, fold(text), names)]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "stands_at"),
+    [
+        ("Norrby includes three works, at Orvik, Halden and Tarn.", "Halden works", "Halden"),
+        ("The Orvik, Halden and Tarn works were closed.", "Orvik works", "Orvik"),
+        ("It opened offices in Orvik and New Tarn.", "New Tarn office", "New Tarn"),
+        ("It has plants in Orvik, Tarn, and Halden.", "Halden plant", "Halden"),
+    ],
+)
+def test_a_list_names_each_of_its_things(text: str, name: str, stands_at: str) -> None:
+    assert _named(text, name) == [(name, stands_at)]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Norrby includes three works, at Orvik, Halden and Tarn.", "Sund works"),
+        ("Norrby includes three works, at Orvik, Halden and Tarn.", "Norrby works"),  # not in the list
+        ("In Halden there are works; Orvik and Tarn have none.", "Halden works"),
+        ("Halden and Tarn work hard.", "Halden works"),  # a verb
+        ("Offices in Orvik and New Tarn closed.", "Tarn office"),  # a part of another name
+        ("It opened offices in Orvik and Tarn.", "Orvik Office"),  # a name of its own
+    ],
+)
+def test_what_no_list_spreads_out_is_not_named(text: str, name: str) -> None:
+    assert _named(text, name) == []
+
+
+def test_a_name_that_stands_as_a_whole_is_found_there_alone() -> None:
+    text = "The Halden works burnt down; works at Orvik, Halden and Tarn were spared."
+    assert _named(text, "Halden works") == [("Halden works", "Halden works")]

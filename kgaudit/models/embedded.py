@@ -31,7 +31,7 @@ from kgaudit.models.judge import Weighing, odds
 from kgaudit.models.mentions import PRONOUN, TITLE, Link, Mentions, find_mentions, words_of_predicate
 from kgaudit.models.reading import Reading, language_of, read
 from kgaudit.models.values import claimed_value
-from kgaudit.text import fold_name, fold_text
+from kgaudit.text import fold_name, fold_text, spread_name
 from kgaudit.verdicts import Stance
 
 LINKS = 6
@@ -243,7 +243,9 @@ def _may_name(passage: Passage, entity: Entity) -> bool:
     if entity.is_literal and claimed_value(entity) is not None:
         return True
     text, title = _plain(passage.text), _plain(passage.title)
-    return any(name and (name in text or name in title) for name in map(fold_name, entity.names))
+    if any(name and (name in text or name in title) for name in map(fold_name, entity.names)):
+        return True
+    return any(parts is not None and all(part in text for part in parts) for parts in map(spread_name, entity.names))
 
 
 def _turned(claim: Claim) -> Claim:
