@@ -15,7 +15,7 @@ from kgaudit.errors import ModelError, ServiceError, UsageError
 from kgaudit.models.address import parse_model
 from kgaudit.models.chat import ChatAnswer, ChatRequest, Message, PromptTooLongError
 from kgaudit.models.openai_client import OpenAIChat
-from kgaudit.models.pressure import AdaptiveLimit, Endpoint, Endpoints
+from kgaudit.models.pressure import LONGEST_REST, AdaptiveLimit, Endpoint, Endpoints
 
 REQUEST = ChatRequest((Message("user", "Is it so?"),))
 SECRET = "sk-very-secret-1"
@@ -438,3 +438,10 @@ def test_a_model_needs_a_name_and_a_certificate_file_must_be_one() -> None:
         OpenAIChat(parse_model("openai:http://127.0.0.1:1/v1"), {})
     with pytest.raises(UsageError, match="KGAUDIT_MODEL_CA"):
         complete(chat("https://127.0.0.1:9/v1", KGAUDIT_MODEL_CA="/nowhere.pem"))
+
+
+def test_a_server_may_be_down_for_thousands_of_tries() -> None:
+    endpoint = Endpoint("http://a")
+    for _ in range(3000):
+        endpoint.failed(None)
+    assert 0 < endpoint.rests_until - time.monotonic() <= LONGEST_REST

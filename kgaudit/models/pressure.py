@@ -111,7 +111,7 @@ class Endpoint:
         """A transient fault; `retry_after` is what the server asked for, in seconds."""
         now = time.monotonic()
         self.faults += 1
-        self.rests_until = now + min(0.5 * 2**self.faults, LONGEST_REST)
+        self.rests_until = now + min(0.5 * 2.0 ** min(self.faults, 20), LONGEST_REST)  # a server may be down for thousands of tries
         if retry_after is not None:
             self.paused_until = max(self.paused_until, now + retry_after)
 

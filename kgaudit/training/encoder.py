@@ -239,14 +239,15 @@ def score(folder: Path, inputs: Sequence[tuple[str, str]], say: Say, batch: int 
     encoded = tokenizer([a for a, _ in inputs], [b for _, b in inputs], truncation="only_second", max_length=MAX_TOKENS)["input_ids"]
     out = np.zeros((len(inputs), len(CLASSES)), np.float32)
     order = sorted(range(len(inputs)), key=lambda i: len(encoded[i]))
-    begun = last = time.monotonic()
+    last, done = time.monotonic(), 0
     with torch.inference_mode():
         for chosen in _chunks(order, batch):
             ids, mask = _pad(torch, [encoded[i] for i in chosen], tokenizer.pad_token_id, device)
             out[chosen] = torch.log_softmax(model(input_ids=ids, attention_mask=mask).logits.float(), -1).cpu().numpy()
+            done += len(chosen)
             if time.monotonic() - last > 10:
                 last = time.monotonic()
-                say(f"scored, {len(inputs):,} in all, {last - begun:.0f} s")
+                say(f"{done:,} of {len(inputs):,} scored")
     return out
 
 
