@@ -606,3 +606,11 @@ def test_another_date_does_not_state_the_claimed_one() -> None:
         claim = replace(claim, object=replace(claim.object, datatype="http://www.w3.org/2001/XMLSchema#date", value=day))
         trajectory, _ = run(claim, Reader(lambda _: judgement(1, "supports")), passages=[passage])
         assert trajectory.verdict.verdict == verdict, day
+
+
+def test_a_model_that_refutes_a_claim_by_its_own_object_refutes_nothing() -> None:
+    claim = make_claim("Norrby", "seat", "Orvik")
+    for instead, verdict in (("Orvik", "not_enough_evidence"), (" orvik (also: O)", "not_enough_evidence"), ("Tarn", "refuted")):
+        passages = [make_passage("d1", "Norrby has its seat in Tarn, not in Orvik.")]
+        trajectory, _ = run(claim, Reader(lambda _, instead=instead: judgement(1, "refutes", instead)), passages=passages)  # type: ignore[misc]
+        assert trajectory.verdict.verdict == verdict, instead

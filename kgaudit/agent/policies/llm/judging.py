@@ -17,7 +17,7 @@ from kgaudit.documents import Passage
 from kgaudit.errors import KgauditError
 from kgaudit.models.confidence import Sure
 from kgaudit.models.typed import NoAnswerError
-from kgaudit.text import find_names, fold, sentences
+from kgaudit.text import find_names, fold, fold_name, sentences
 from kgaudit.verdicts import ModelCall, Stance
 
 SUMMARISE_FROM = 700
@@ -73,6 +73,8 @@ async def _judge(claim: Claim, statement: str, passage: Passage, asked: Question
     except NoAnswerError as error:
         return replace(NOTHING, failure=error.reason)
     stance = stance_of(judgement.verdict, judgement.quote, sure, shown)
+    if stance.refutes > 0.5 and _names_object(judgement.instead, claim):
+        stance = Stance(stance.supports, 0.0, 1.0 - stance.supports, note="the model refutes the claim by its own object")
     if stance.end:
         stance = attributed(claim, passage, said_of_itself(claim, passage, _about(claim, passage, stance)))
     instead = judgement.instead if stance.refutes > 0.5 and _is_there(judgement.instead, passage, claim) else ""
@@ -135,5 +137,11 @@ def _is_there(instead: str, passage: Passage, claim: Claim) -> bool:
     """Whether the passage names this, and it is none of the claim's own names."""
     if not instead.strip():
         return False
-    own = {fold(name).text for name in (*claim.subject.names, *claim.object.names)}
-    return fold(instead).text not in own and bool(find_names(passage.text, fold(passage.text), [instead]))
+    if _names_object(instead, claim) or fold_name(instead) in map(fold_name, claim.subject.names):
+        return False
+    return bool(find_names(passage.text, fold(passage.text), [instead]))
+
+
+def _names_object(instead: str, claim: Claim) -> bool:
+    name = fold_name(instead.partition(" (also:")[0])  # as a claim's names are shown
+    return bool(name) and name in map(fold_name, claim.object.names)
