@@ -50,9 +50,9 @@ class Rival:
     stance: Stance
 
 
-async def strongest_rival(claim: Claim, passages: Sequence[Passage], environment: Environment) -> Rival | None:
+async def strongest_rival(claim: Claim, passages: Sequence[Passage], environment: Environment, *, closely: bool = True) -> Rival | None:
     """What the passages state most surely in the place of the claim's object, where the predicate is functional, or of its subject,
-    where it is inverse functional; None where nothing could stand there."""
+    where it is inverse functional; None where nothing could stand there. `closely`: judged, instead of glanced at."""
     asked: list[tuple[Claim, Passage, Literal["object", "subject"]]] = []
     if claim.predicate.functional:
         for passage in [one for one in passages if names_entity(one, claim.subject)][:MAX_PASSAGES]:
@@ -65,7 +65,7 @@ async def strongest_rival(claim: Claim, passages: Sequence[Passage], environment
     if likeliest < 0 or glances[likeliest].supports < LIKELY:
         return None
     rival, passage, role = asked[likeliest]
-    (stance,) = await environment.judge([(rival, passage)])
+    stance = (await environment.judge([(rival, passage)]))[0] if closely else glances[likeliest]
     return Rival(getattr(rival, role).label, role, passage, attributed(claim, passage, stance))
 
 

@@ -1,14 +1,16 @@
 """The judge that ships: the cue model and the encoder read the same places, and a line fitted on dev joins their log-odds.
 
 The cue model (`kgaudit.models.cue`) reads the whole document and counts; the encoder reads the stretch around the names and
-understands more of it. Where the cue model is sure that a passage says nothing, the encoder is not asked: that decides nothing and
-costs most. In languages whose words were not learnt, only order and nearness of the names count.
+understands more of it. The encoder costs most, and is not asked where the cue model is sure: that a passage says nothing; or that it
+states the claim, by a predicate that was trained on and in sentences without a word that takes back, puts off or hedges. In languages
+whose words were not learnt, only order and nearness of the names count.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -37,7 +39,7 @@ from kgaudit.verdicts import Stance
 LINKS = 6
 """So many places of a document where the names may belong together are looked at for an excerpt; the cue model reads the first two."""
 CUE_LINKS = 2
-FORMAT = 1
+FORMAT = 2
 _LEARNT = frozenset(("en",))
 _TURNED_BELOW, _TURNED_FROM = 0.3, 0.8
 _DENIED, _DOUBT, _ITSELF = 0.3, 0.15, 0.05
@@ -50,11 +52,13 @@ SYMMETRIC = frozenset(
 class Join:
     """How the two log-odds become one: `lines` are (cue, encoder, shift), numbered as the cue model's calibration lines.
 
-    Pairs to which the cue model alone gives less than `skip_below` are left at that. `windows`: excerpts read of a document.
+    Pairs to which the cue model alone gives less than `skip_below` are left at that, and those to which it gives `skip_from` and more,
+    where the predicate is known and nothing hedges. `windows`: excerpts read of a document.
     """
 
     lines: tuple[tuple[float, float, float], ...]
     skip_below: float
+    skip_from: float
     windows: int
 
 
@@ -208,7 +212,12 @@ class EmbeddedJudge:
             return self._alone(found)
         raw, groups = self._cues(found)
         alone = self._calibrated(raw, groups)
-        asked = [i for i, p in enumerate(alone) if p >= self._join.skip_below]
+        unknown = len(self._join.lines) - 1
+        asked = [
+            i
+            for i, p in enumerate(alone)
+            if p >= self._join.skip_below and (p < self._join.skip_from or groups[i] == unknown or _hedged(found[i]))
+        ]
         understood = self._understood([found[i] for i in asked])
         joined = np.array(self._join.lines)[groups][asked]
         alone[asked] = _sigmoid(raw[asked] * joined[:, 0] + understood * joined[:, 1] + joined[:, 2])
@@ -227,6 +236,21 @@ class EmbeddedJudge:
         if asked:
             np.maximum.at(highest, owners, self._encoder.log_odds(asked)[:, 0])
         return highest
+
+
+_HEDGES = re.compile(
+    r"\b(?:not|no|never|nor|neither|without|former\w*|ex-|previous\w*|until|till|once|formerly|would|could|might|may|should|will|if|unless"
+    r"|plan\w*|propos\w*|intend\w*|expect\w*|hop\w{1,3}|rumou?r\w*|alleg\w*|claim\w*|report\w*|suppos\w*|suggest\w*|believ\w*|den(?:y|ie)\w*"
+    r"|reject\w*|refus\w*|fail\w*|cancel\w*|withdr\w*|resign\w*|sold|left|lost|end(?:ed|s)|clos(?:ed|es)|dissolv\w*|nomin\w*|candidat\w*"
+    r"|unlike|instead|rather|despite|although|but|however|almost|nearly)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+
+
+def _hedged(found: Found) -> bool:
+    """Whether the sentences of the best link hold a word that may take back what they say."""
+    start, end = _span(found.text, found.mentions)
+    return _HEDGES.search(found.text.text, start, end) is not None
 
 
 def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -321,7 +345,7 @@ def _load(folder: Path | None, threads: int | None) -> EmbeddedJudge:
         if numbers["format"] != FORMAT:
             raise ModelError("the judge is of another version", where=str(place), todo="Install kgaudit again or train it again.")
         lines = tuple((float(cue), float(encoder), float(shift)) for cue, encoder, shift in numbers["lines"])
-        join = Join(lines, float(numbers["skip_below"]), int(numbers["windows"]))
+        join = Join(lines, float(numbers["skip_below"]), float(numbers["skip_from"]), int(numbers["windows"]))
     except (OSError, LookupError, ValueError, TypeError) as error:
         raise ModelError(f"judge.json cannot be read ({error})", where=str(place), todo="Train the judge again.") from error
     if len(join.lines) != len(model.settings["calibration"]):

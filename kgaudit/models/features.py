@@ -90,11 +90,11 @@ _SLOTS = {name: crc32(name.encode()) * _M1 & _MASK64 for name in _SLOT_NAMES}
 
 def _masked(reading: Reading, s_places: Sequence[Place], o_places: Sequence[Place], link: Link) -> tuple[int, list[int]]:
     """The first word that a link's n-grams look at, and the codes from there to the last, with the names masked."""
-    left, right = (link.s, link.o) if link.s.last <= link.o.first else (link.o, link.s)
-    begin = max(0, (right if left.kind == TITLE else left).first - _AROUND)
-    if left.kind == TITLE:
-        begin = min(begin, codes_start(reading, right))
-    end = min(len(reading.codes), right.last + _AROUND)
+    places = [place for place in (link.s, link.o) if place.kind != TITLE]  # they may overlap
+    begin = max(0, min(place.first for place in places) - _AROUND)
+    end = min(len(reading.codes), max(place.last for place in places) + _AROUND)
+    if len(places) == 1:
+        begin = min(begin, codes_start(reading, places[0]))
     codes = list(reading.codes[begin:end])
     masks = [(place, SUBJECT_CODE) for place in s_places] + [(place, OBJECT_CODE) for place in o_places]
     masks += [(place, code) for place, code in ((link.s, SUBJECT_CODE), (link.o, OBJECT_CODE)) if place.kind != TITLE]

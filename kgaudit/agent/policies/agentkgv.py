@@ -102,7 +102,8 @@ class AgentKGV:
         weighing = environment.weigh(claim, passages, stances)
         alone, rival = weighing.p_supported, None
         if not claim.statement and claim.triple.s != claim.triple.o:
-            rival = await strongest_rival(claim, passages, environment)
+            # What is not supported anyway can only become less so.
+            rival = await strongest_rival(claim, passages, environment, closely=alone >= 0.5)
         if rival is not None:
             shared = share_with_rival(weighing, rival, RIVAL_WEIGHT)
             if shared.p_refuted >= self._certain:
