@@ -1,9 +1,9 @@
 """What each group of training data is worth to the encoder: it is trained without the group, for as many steps, from the same base.
 
 A small base (all-MiniLM-L6-v2) stands for the one that ships. Every run draws its pairs evenly from what is left of the recipe's last
-stage, so that only the mixture differs. Measured on the dev splits (the encoder alone, the best passage of an item) and on our own
-minimal pairs in wordings that no training has seen. Writes, for `all` and for each group left out, the area under the ROC curve and
-the macro F1 on each set. Goes on where it was ended.
+stage without a teacher, so that only the mixture differs. Measured on the dev splits (the encoder alone, the best passage of an item)
+and on our own minimal pairs in wordings that no training has seen. Writes, for `all` and for each group left out, the area under the
+ROC curve and the macro F1 on each set. Goes on where it was ended.
 """
 
 import argparse
@@ -56,7 +56,8 @@ def measure(data: Path, work: Path, base: Path, steps: int) -> dict:
     from kgaudit.training.phenomena import generate
     from kgaudit.training.recipe import read_recipe
 
-    stage = read_recipe(FOLDER.parent / "kgaudit" / "training" / "judge.yaml").student.stages[-1]
+    stages = read_recipe(FOLDER.parent / "kgaudit" / "training" / "judge.yaml").student.stages
+    stage = [stage for stage in stages if not stage.taught][-1]
     progress("assembling pairs")
     pairs = assemble(data, 1, progress) | {"made": made_pairs(generate(2, 9000))}
     tests = test_sets(data, excerpts_of)
