@@ -2,8 +2,8 @@
 
 Started by audit.py in three parts, each a process of its own. `prepare` indexes the corpus and writes to WORK what the plain loop is
 given (`passages.jsonl`, `claims.jsonl`). `audit` verifies the triples (retrieval, judging, verdict) with index and judge ready before
-the clock starts, and writes the pairs that it judged (`pairs.jsonl`, `pairs.pickle`). `pairs` judges those, with nothing of them kept
-in memory from before.
+the clock starts (its processes too: they start on triples that are not measured), and writes the pairs that it judged (`pairs.jsonl`,
+`pairs.pickle`). `pairs` judges those, with nothing of them kept in memory from before.
 """
 
 import argparse
@@ -21,10 +21,12 @@ from kgaudit.agent.policies import make_policy
 from kgaudit.agent.structure import StructuralRoute
 from kgaudit.bench.datasets import open_dataset, read_split
 from kgaudit.bench.runner import default_judge, find_claims, make_verify, open_index
+from kgaudit.models.pool import pooled
 from kgaudit.sources import SourceOptions, load
 
 DATASET, SPLIT = "wiki-triples", "test"
 EQUAL_PAIRS = 1000
+WARM = 40
 
 
 def main() -> None:
@@ -78,15 +80,18 @@ def passages_of(corpus: Path) -> list[str]:
 
 def audit(data: Path, work: Path, items: int | None) -> dict:
     claims, routes = load_claims(data, work)
-    claims = claims[:items]
+    first, claims = claims[:WARM], claims[WARM:][:items]
     retriever, judge = open_index(open_dataset(data, DATASET).corpus, work), default_judge()
-    verify, policy = make_verify(retriever, judge), make_policy("agentkgv", routes)
-    verify(policy, claims[:1], lambda done, total: None)
+    judges = pooled(judge, len(claims))
+    verify, policy = make_verify(retriever, judges or judge), make_policy("agentkgv", routes)
+    verify(policy, first, lambda done, total: None)  # the judge's processes start, as the plain loop's model is loaded before its clock
 
     progress(f"ours: {len(claims)} triples")
     started = time.perf_counter()
     outcomes = verify(policy, claims, lambda done, total: None)
     seconds, peak = time.perf_counter() - started, peak_mb()
+    if judges:
+        judges.close()
 
     by_key = {claim.key: claim for claim in claims}
     pairs = []

@@ -51,7 +51,7 @@ def pooled(judge: Judge, expected: int) -> JudgePool | None:
 
 
 class JudgePool:
-    """A judge that may be called from `workers` threads at once. Close it when done.
+    """A judge that may be called from many threads at once, and judges in `workers` processes. Close it when done.
 
     `judge` is the one of this process; `load` opens the same again in a worker and must be importable from there.
     """

@@ -13,7 +13,7 @@ from kgaudit.documents import Passage, Retriever
 from kgaudit.errors import KgauditError
 from kgaudit.models.chat import ChatModel
 from kgaudit.models.judge import Judge
-from kgaudit.models.pool import pooled
+from kgaudit.models.pool import JudgePool, pooled
 from kgaudit.verdicts import Trajectory
 
 IN_FLIGHT = 192
@@ -99,7 +99,10 @@ def verify_all(
     The connections of `chat` are closed at the end; it may be used again.
     """
     judges = pooled(judge, expected)
-    environment = BatchingEnvironment(retriever, judges or judge, chat, judges=judges.workers if judges else 1)
+    used = judges or judge
+    # Two requests a process: while one is judged, the next already waits there.
+    at_once = 2 * used.workers if isinstance(used, JudgePool) else 1
+    environment = BatchingEnvironment(retriever, used, chat, judges=at_once)
     stop = stop or Stop()
 
     async def verified() -> None:
