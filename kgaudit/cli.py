@@ -551,7 +551,10 @@ def _write_calibration(path: Path, dataset: str, split: str, results: list[Resul
     make_folder(path.parent)
     write_json(path, made.to_json())
     known = f"from a confidence of {made.known_from:.3f}" if made.known_from is not None else "never"
-    click.echo(f"calibration: {path} ({made.words}); answers without retrieval: {known}")
+    click.echo(f"calibration: {path} ({made.words}) of {', '.join(made.policies)}; answers without retrieval: {known}")
+    left_out = sorted({result.policy for result in results if result.model} - set(made.policies))
+    if left_out:
+        click.echo(f"not calibrated, for too few items of the model's: {', '.join(left_out)} (raise --sample)")
 
 
 def _register() -> None:

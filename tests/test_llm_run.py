@@ -12,6 +12,7 @@ import pytest
 from conftest import WordJudge, WordRetriever
 from test_llm_policy import PASSAGES, Reader, blocks, judgement, owns, spoken
 
+from kgaudit.agent.policies.llm.use import ModelUse
 from kgaudit.agent.prompts import load_prompt, prompt_digests
 from kgaudit.bench.datasets import Item
 from kgaudit.bench.metrics import calibration_error
@@ -298,6 +299,14 @@ def test_sample_is_the_same_every_time_and_keeps_the_proportions() -> None:
 def test_calibration_is_made_of_what_a_policy_says_not_of_single_class_data() -> None:
     with pytest.raises(UsageError, match="too few"):
         make_calibration(ScriptedChat([]), {}, "d", "dev", {"direct": [(0.5, True)] * 30})
+
+
+def test_a_policy_with_too_few_items_stays_uncalibrated_and_keeps_no_other_from_it() -> None:
+    enough, few = [(0.7, n % 3 > 0) for n in range(60)], [(0.7, n % 3 > 0) for n in range(9)]
+    made = make_calibration(ScriptedChat([]), {}, "d", "dev", {"cascade": few, "agentkgv": enough})
+    assert list(made.policies) == ["agentkgv"]
+    use = ModelUse("0123456789abcdef", made)
+    assert (use.words("cascade"), use.scaled("cascade", 0.7)) == ("uncalibrated", 0.7)
 
 
 def test_blocks_are_read_back_as_they_were_written() -> None:

@@ -145,11 +145,19 @@ def make_calibration(
 ) -> ChatCalibration:
     """Fits one scaling for each policy from its (raw probability, gold) pairs; `direct` also gives the routing threshold.
 
-    Raises what `fit_platt` raises.
+    A policy with too few items (a cascade asks its model about a part of them) is left out, and stays uncalibrated. Raises what
+    `fit_platt` raises where none has enough.
     """
-    policies = {name: fit_platt([p for p, _ in pairs], [gold for _, gold in pairs]) for name, pairs in measured.items()}
+    policies, fault = dict[str, Platt](), None
+    for name, pairs in measured.items():
+        try:
+            policies[name] = fit_platt([p for p, _ in pairs], [gold for _, gold in pairs])
+        except UsageError as error:
+            fault = error
+    if fault and not policies:
+        raise fault
     known_from = None
-    if "direct" in measured:
+    if "direct" in policies:
         scaled = [policies["direct"](p) for p, _ in measured["direct"]]
         known_from = known_threshold(scaled, [gold for _, gold in measured["direct"]])
     items = max(len(pairs) for pairs in measured.values())
