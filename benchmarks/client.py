@@ -8,7 +8,7 @@
   libraries; all three in turn, three times, the best time of each. `logprobs_calls_per_second`: ours, with 20 alternatives a token.
   `..._per_cpu_second` is the same by the CPU time of this process, which what else runs on the machine hardly changes.
 
-Needs `pip install openai httpx`. Nothing else should run on the machine meanwhile: `load_average` tells whether something did.
+Needs `pip install aiohttp openai httpx`. Nothing else should run on the machine meanwhile: `load_average` tells whether something did.
 """
 
 from __future__ import annotations
