@@ -5,13 +5,14 @@
     .venv/bin/python tests/services/vllm/server.py stop
 
 vLLM pins its own torch, so that it has an environment of its own, `.venv-vllm` beside the project (or `KGAUDIT_VLLM_ENV`). It is
-started with the command line of `kgaudit serve-command --cpu`, compiling left out. The model is SmolLM2-135M-Instruct: large enough to
-exercise the server, far too small to judge anything. Needs 3 GB of memory and AVX-512 or AVX2.
+started with the command line of `kgaudit serve-command --cpu`, compiling left out, blanks between fields forbidden. The model is
+SmolLM2-135M-Instruct: large enough to exercise the server, far too small to judge anything. Needs 3 GB of memory and AVX-512 or AVX2.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -133,7 +134,9 @@ class Server:
             cpu_memory_gb=1,
         )
         _, *words = arguments(options)  # what `kgaudit serve-command --cpu` prints
-        command = [str(python()), *words, "--enforce-eager", *self.options]
+        # So small a model would fill its answers with blanks up to the limit, where a schema allows them.
+        unspaced = ["--structured-outputs-config", json.dumps({"backend": "xgrammar", "disable_any_whitespace": True})]
+        command = [str(python()), *words, "--enforce-eager", *unspaced, *self.options]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 command, env=_variables() | variables(options), stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
