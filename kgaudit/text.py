@@ -202,6 +202,7 @@ def find_names(original: str, folded: Folded, names: Iterable[str]) -> list[Ment
 
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ]"
 _ITEM = rf"(?!(?:The|Die) ){_CAPITAL}[\w'’-]*(?: {_CAPITAL}[\w'’-]*){{0,4}}"
+_ITEMS = re.compile(_ITEM)
 _LIST = rf"{_ITEM}(?:, {_ITEM})*,? (?:and|or|und|oder|&) {_ITEM}"
 
 
@@ -224,7 +225,7 @@ def _find_listed(original: str, folded: Folded, name: str) -> Iterator[Mention]:
     items = set[tuple[int, int]]()
     for pattern in (rf"{head},? (?:at|in|of|near|for|from|bei) ({_LIST})", rf"({_LIST}) {head}"):
         for match in re.finditer(pattern, original):
-            items |= {item.span() for item in re.compile(_ITEM).finditer(original, *match.span(1))}
+            items |= {item.span() for item in _ITEMS.finditer(original, *match.span(1))}
     for mention in find_name(original, folded, own):
         if folded.original(mention.start, mention.end) in items:
             yield Mention(mention.start, mention.end, name)

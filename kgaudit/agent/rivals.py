@@ -50,7 +50,7 @@ class Rival:
     stance: Stance
 
 
-async def strongest_rival(claim: Claim, passages: Sequence[Passage], environment: Environment, *, closely: bool = True) -> Rival | None:
+async def strongest_rival(claim: Claim, passages: Sequence[Passage], environment: Environment, *, closely: bool) -> Rival | None:
     """What the passages state most surely in the place of the claim's object, where the predicate is functional, or of its subject,
     where it is inverse functional; None where nothing could stand there. `closely`: judged, instead of glanced at."""
     asked: list[tuple[Claim, Passage, Literal["object", "subject"]]] = []

@@ -64,10 +64,15 @@ class Model:
     settings: dict[str, Any]
     digest: str
 
+    @property
+    def unknown_line(self) -> int:
+        """The number of the calibration line of predicates that were not trained on: the last."""
+        return len(self.settings["calibration"]) - 1
+
     def line_of(self, code: int) -> int:
         """The number of the calibration line of a predicate."""
         if not any(code in member.known for member in self.members):
-            return len(self.settings["calibration"]) - 1
+            return self.unknown_line
         return self.groups.get(code, 0)
 
 

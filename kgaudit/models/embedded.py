@@ -212,11 +212,10 @@ class EmbeddedJudge:
             return self._alone(found)
         raw, groups = self._cues(found)
         alone = self._calibrated(raw, groups)
-        unknown = len(self._join.lines) - 1
         asked = [
             i
             for i, p in enumerate(alone)
-            if p >= self._join.skip_below and (p < self._join.skip_from or groups[i] == unknown or _hedged(found[i]))
+            if p >= self._join.skip_below and (p < self._join.skip_from or groups[i] == self._model.unknown_line or _hedged(found[i]))
         ]
         understood = self._understood([found[i] for i in asked])
         joined = np.array(self._join.lines)[groups][asked]
@@ -239,7 +238,7 @@ class EmbeddedJudge:
 
 
 _HEDGES = re.compile(
-    r"\b(?:not|no|never|nor|neither|without|former\w*|ex-|previous\w*|until|till|once|formerly|would|could|might|may|should|will|if|unless"
+    r"\b(?:not|no|never|nor|neither|without|former\w*|ex-|previous\w*|until|till|once|would|could|might|may|should|will|if|unless"
     r"|plan\w*|propos\w*|intend\w*|expect\w*|hop\w{1,3}|rumou?r\w*|alleg\w*|claim\w*|report\w*|suppos\w*|suggest\w*|believ\w*|den(?:y|ie)\w*"
     r"|reject\w*|refus\w*|fail\w*|cancel\w*|withdr\w*|resign\w*|sold|left|lost|end(?:ed|s)|clos(?:ed|es)|dissolv\w*|nomin\w*|candidat\w*"
     r"|unlike|instead|rather|despite|although|but|however|almost|nearly)\b|n['’]t\b",

@@ -91,10 +91,12 @@ def _full_places(reading: Reading, entity: Entity) -> list[Place]:
         for mention in found
         if _is_acronym(mention.name) and _stands_for_another(mention.name, mention.start, reading.folded, entity)
     }
-    places = [Place(*reading.words_between(mention.start, mention.end), FULL) for mention in found if mention.name not in hidden]
-    names = [fold_name(mention.name) for mention in found if mention.name not in hidden]
+    standing = [mention for mention in found if mention.name not in hidden]
+    if not standing:  # as in most passages
+        return []
+    places = [Place(*reading.words_between(mention.start, mention.end), FULL) for mention in standing]
     parts = _parts_of_names(entity)
-    if any(name not in parts for name in names):
+    if any(fold_name(mention.name) not in parts for mention in standing):
         return places
     return [place for place in places if not _within_another_name(reading, place)]  # "John Godley" is not every John
 

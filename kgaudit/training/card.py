@@ -103,9 +103,9 @@ def _stages(name: str, encoder: EncoderRecipe) -> str:
     lines = [f"{name}: {encoder.base.name}, {encoder.layers} layers{grown}."]
     for stage in encoder.stages:
         shares = ", ".join(f"{source} {share:g}" for source, share in stage.shares)
-        taught = " (by the teacher)" if stage.taught else ""
-        taught += f", from layers {', '.join(map(str, stage.keep))} of the stage before" if stage.keep else ""
-        lines.append(f"- {stage.name}{taught}: learning rate {stage.learning_rate:g}, batches of {stage.batch}; {shares}")
+        how = " (by the teacher)" if stage.taught else ""
+        how += f", from layers {', '.join(map(str, stage.keep))} of the stage before" if stage.keep else ""
+        lines.append(f"- {stage.name}{how}: learning rate {stage.learning_rate:g}, batches of {stage.batch}; {shares}")
     return "\n".join(lines)
 
 

@@ -91,6 +91,11 @@ def grow(base: Path, layers: int, lower: Path, out: Path) -> Path:
     _, trained = load_encoder(lower, layers)
     kept = {name: weights for name, weights in trained.state_dict().items() if "encoder.layer." in name or "relative_attention" in name}
     model.load_state_dict(kept, strict=False)
+    _write_model(tokenizer, model, out)
+    return out
+
+
+def _write_model(tokenizer: Any, model: Any, out: Path) -> None:
     partial = out.with_name(f"{out.name}.partial")
     try:
         model.save_pretrained(partial)
@@ -98,7 +103,6 @@ def grow(base: Path, layers: int, lower: Path, out: Path) -> Path:
         os.replace(partial, out)
     except OSError as error:
         raise storage_error(error, str(out)) from error
-    return out
 
 
 def plan(pairs: Sequence[Pair], lengths: Sequence[int], batch: int, seed: int) -> list[list[int]]:
@@ -173,10 +177,7 @@ def train_stage(pairs: Sequence[Pair], fit: Fit, out: Path, say: Say, *, soft: N
     model.float()
     for master, parameter in zip(masters, trained, strict=True):
         parameter.data.copy_(master)
-    partial = out / "model.partial"
-    model.save_pretrained(partial)
-    tokenizer.save_pretrained(partial)
-    os.replace(partial, done)
+    _write_model(tokenizer, model, done)
     checkpoint.unlink()
     return done
 

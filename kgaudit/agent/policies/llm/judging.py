@@ -135,8 +135,6 @@ def _about(claim: Claim, passage: Passage, stance: Stance) -> Stance:
 
 def _is_there(instead: str, passage: Passage, claim: Claim) -> bool:
     """Whether the passage names this, and it is none of the claim's own names."""
-    if not instead.strip():
-        return False
     if _names_object(instead, claim) or fold_name(instead) in map(fold_name, claim.subject.names):
         return False
     return bool(find_names(passage.text, fold(passage.text), [instead]))
